@@ -228,3 +228,18 @@ type Facts interface {
 	// Fact returns the value of the fact at position i of the vocabulary; a Missing value where it was not observed.
 	Fact(i int) Value
 }
+
+// Values are facts by their positions in the vocabulary.
+type Values []Value
+
+// Fact implements Facts.
+func (v Values) Fact(i int) Value { return v[i] }
+
+// Quiet is the facts of a subject about which nothing is said.
+func (v *Vocabulary) Quiet() Values {
+	quiet := make(Values, len(v.Facts))
+	for i := range v.Facts {
+		quiet[i] = v.Facts[i].Quiet
+	}
+	return quiet
+}

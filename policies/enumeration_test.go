@@ -152,7 +152,7 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 		base[i] = engine.EnumValue(word)
 	}
 	ages := agesOf(t, l, state)
-	vary := slices.DeleteFunc(l.Reads(state), func(i int) bool { return i == at })
+	vary := slices.DeleteFunc(reads(l, state), func(i int) bool { return i == at })
 	var walk func(k int)
 	walk = func(k int) {
 		if k == len(vary) {
@@ -178,6 +178,53 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 		base[vary[k]] = saved
 	}
 	walk(0)
+}
+
+// reads lists the facts on which a decision in the state can depend, those of safety rules included.
+func reads(l *lifecycle.Lifecycle, state engine.State) []int {
+	ast, words := l.AST(), Vocabulary()
+	marks, _ := words.Index(engine.FactMarks)
+	age, _ := words.Index(engine.FactAge)
+	facts := []int{marks, age}
+	guard := func(g *lifecycle.Condition) {
+		for _, atom := range g.Atoms() {
+			facts = append(facts, ast.Definitions[atom].Facts...)
+		}
+	}
+	safety := func(all []*lifecycle.Requirement) {
+		for _, r := range all {
+			facts = append(facts, r.Must.Facts...)
+			if r.Awaits != nil {
+				facts = append(facts, r.Awaits.Facts...)
+			}
+		}
+	}
+	st := ast.States[slices.IndexFunc(ast.States, func(st *lifecycle.State) bool { return st.Name == state })]
+	for _, x := range st.Exits {
+		guard(x.When)
+		if x.After != nil && x.After.Fact >= 0 {
+			facts = append(facts, x.After.Fact)
+		}
+		safety(ast.Safety.Leave[state])
+		safety(ast.Safety.Enter[x.To])
+		safety(ast.Safety.Arrive[x.To])
+		for _, mark := range x.Clears {
+			safety(ast.Safety.Clear[mark])
+		}
+	}
+	for _, e := range st.Ensure {
+		guard(e.When)
+		safety(ast.Safety.Effect[e.Effect.Name])
+		safety(ast.Safety.Stays[e.Effect.Name])
+		for _, mark := range ast.Safety.Marks[e.Effect.Name] {
+			safety(ast.Safety.Set[mark])
+		}
+	}
+	for _, i := range ast.Invariants {
+		guard(i.Must)
+	}
+	slices.Sort(facts)
+	return slices.Compact(facts)
 }
 
 // deadline is the length of an edge's after.

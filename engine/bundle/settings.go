@@ -132,9 +132,9 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	for _, field := range f.Fields(f.Root, "the bundle", "apiVersion", "kind", "name", "version", "description", "minEngineVersion", "settings") {
 		switch field.Name {
 		case "apiVersion":
-			only(f, field, "yaml-api-version", "policy.metalaw.dev/v1alpha1")
+			f.Only(field, "yaml-api-version", "policy.metalaw.dev/v1alpha1")
 		case "kind":
-			only(f, field, "yaml-kind", "Bundle")
+			f.Only(field, "yaml-kind", "Bundle")
 		case "name":
 			m.Name = f.Text(field.Value, "name")
 			if !ValidName(m.Name) {
@@ -304,13 +304,6 @@ func number(f *yamlpos.File, n *yaml.Node, what string, least, most int) int {
 		return least
 	}
 	return value
-}
-
-// only reads a field that can hold one word only.
-func only(f *yamlpos.File, field yamlpos.Field, code, word string) {
-	if text := f.Text(field.Value, field.Name); text != word {
-		f.Errorf(field.Value, code, "", "write "+word, "unknown %s %q", field.Name, text)
-	}
 }
 
 func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {

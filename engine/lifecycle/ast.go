@@ -48,6 +48,8 @@ type Expression struct {
 
 	// ages are the comparisons with time in the expression.
 	ages []ageThreshold
+	// slot is where a decision keeps the answer of a safety rule's expression; 0 for a definition.
+	slot int
 }
 
 // ageThreshold is a moment at which an expression changes by the passing of time alone.
@@ -68,8 +70,14 @@ type State struct {
 	Ensure       []*Ensured
 	// Exits holds the interrupts that apply, then the state's own exits: the order in which they are tried.
 	Exits []*Exit
-	// stays is what must hold while a server stays here, whichever of the effects it wants.
-	stays []staying
+	// Stays is what must hold while a server stays here, whichever of the effects it wants.
+	Stays []Staying
+}
+
+// Staying is what must hold to stay in a state because of one of its effects.
+type Staying struct {
+	*Ensured
+	Requirements []*Requirement
 }
 
 // Ensured is one effect of a state.

@@ -20,8 +20,8 @@ import (
 // evaluate returns the atom's value, or the error that kept it from having one.
 func (a *Expression) evaluate(in *activation) (bool, error) {
 	if a.Native != nil {
-		if t := a.Native(in.facts); t != isError {
-			return t == isTrue, nil
+		if t := a.Native(in.facts); t != celrule.Failed {
+			return t == celrule.True, nil
 		}
 	}
 	return a.interpret(in)
@@ -54,15 +54,15 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *Expression {
 	if c.file.Told(node) {
 		return nil
 	}
-	a := &Expression{Name: name}
+	w := &atomWalk{compiler: c, atom: &Expression{Name: name}, node: node, agesAllowed: map[int64]bool{}}
 	rules := celrule.Compiler[engine.Facts]{File: c.file, Env: c.env, Words: c.words(), Most: maxCost, Source: namesOf(c.vocabulary),
-		Inspect: func(_ string, _ *yaml.Node, checked *celast.AST) bool { return c.inspect(checked, a, node) }}
+		Inspect: w.inspect}
 	rule := rules.Compile(name, node)
 	if rule == nil {
 		return nil
 	}
-	a.Rule = *rule
-	return a
+	w.atom.Rule = *rule
+	return w.atom
 }
 
 // words are those that report mistakes in a definition.
@@ -111,23 +111,24 @@ func (c *atomCompiler) nearest(name string) string {
 	return best
 }
 
-// inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and
-// holds ages to comparisons with a literal.
-func (c *atomCompiler) inspect(checked *celast.AST, a *Expression, node *yaml.Node) bool {
-	w := &atomWalk{compiler: c, ast: checked, atom: a, node: node, ok: true, agesAllowed: map[int64]bool{}}
-	celast.PreOrderVisit(w.ast.Expr(), celast.NewExprVisitor(w.visit))
-	slices.Sort(a.Facts)
-	a.Facts = slices.Compact(a.Facts)
-	return w.ok
-}
-
+// atomWalk looks further into one definition.
 type atomWalk struct {
 	compiler    *atomCompiler
 	ast         *celast.AST
 	atom        *Expression
 	node        *yaml.Node
 	agesAllowed map[int64]bool
-	ok          bool
+	flawed      bool
+}
+
+// inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and
+// holds ages to comparisons with a literal.
+func (w *atomWalk) inspect(_ string, _ *yaml.Node, checked *celast.AST) bool {
+	w.ast = checked
+	celast.PreOrderVisit(checked.Expr(), celast.NewExprVisitor(w.visit))
+	slices.Sort(w.atom.Facts)
+	w.atom.Facts = slices.Compact(w.atom.Facts)
+	return !w.flawed
 }
 
 func (w *atomWalk) fact(e celast.Expr) (int, engine.FactType, bool) {
@@ -218,7 +219,7 @@ func (w *atomWalk) ageComparison(factSide, literalSide celast.Expr) {
 }
 
 func (w *atomWalk) report(e celast.Expr, code, message, hint string) {
-	w.ok = false
+	w.flawed = true
 	at := w.ast.SourceInfo().GetStartLocation(e.ID())
 	w.compiler.file.ErrorIn(w.node, at.Line(), at.Column(), code, w.atom.Name, hint, message)
 }

@@ -156,18 +156,6 @@ func TestExplainShowsTheRuleThatIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestReadsNamesWhatTheRulesOfAMarkAndWhatIsAwaitedRead(t *testing.T) {
-	l := onBlinking(t)
-	var got []string
-	for _, i := range l.Reads("Adopting") {
-		got = append(got, l.vocabulary.Facts[i].Name)
-	}
-	want := []string{"lifecycle.age", "lifecycle.marks", "claim.bound", "hardware.cores"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 func TestAStateCannotSetAMarkThatHasToBeEarned(t *testing.T) {
 	source := `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle

@@ -66,6 +66,23 @@ func splitFact(name string) (group, field string) {
 type activation struct {
 	vocabulary *engine.Vocabulary
 	facts      engine.Facts
+	// answers are those of safety rules so far, by the slots of their expressions; nil where they are not kept.
+	answers []celrule.Truth
+}
+
+// holds evaluates an expression of the safety rules. Many effects share a rule: one decision asks each once.
+func (a *activation) holds(of *Expression) (bool, error) {
+	if of.slot == 0 || of.slot >= len(a.answers) {
+		return of.evaluate(a)
+	}
+	if known := a.answers[of.slot]; known != celrule.Unknown {
+		return known == celrule.True, nil
+	}
+	value, err := of.evaluate(a)
+	if err == nil {
+		a.answers[of.slot] = celrule.TruthOf(value)
+	}
+	return value, err
 }
 
 // ResolveName implements cel.Activation. A fact that was not observed is not found, which CEL reports as an error.

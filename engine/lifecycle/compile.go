@@ -96,13 +96,10 @@ func (c *compiler) checkInitial(s spec) {
 // stateHint names the state that was meant, or all that there are.
 func (c *compiler) stateHint(meant string) string {
 	names := slices.Sorted(maps.Keys(c.states))
-	if near := spelling.Nearest(meant, names); near != "" {
-		return "did you mean " + near + "?"
-	}
 	if len(names) == 0 {
 		return "define it under states"
 	}
-	return "states: " + strings.Join(names, ", ")
+	return spelling.Hint(meant, names, "states: "+strings.Join(names, ", "))
 }
 
 // itemAt is one item of a list; the list itself where it has none.
@@ -111,14 +108,6 @@ func itemAt(list *yaml.Node, i int) *yaml.Node {
 		return list.Content[i]
 	}
 	return list
-}
-
-func (c *compiler) guard(rule string, node *yaml.Node) *Condition {
-	if node == nil || c.file.Told(node) {
-		return nil
-	}
-	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed}
-	return g.compile(rule, node)
 }
 
 // interrupt is compiled at the first state to which it applies, and is the same exit of all of them.
@@ -150,7 +139,7 @@ func (c *compiler) compileState(s stateSpec) *State {
 	}
 	c.checkStateWords(st, s)
 	st.Ensure = c.compileEnsures(s)
-	st.stays = c.safety.forStaying(st.Ensure)
+	st.Stays = c.safety.forStaying(st.Ensure)
 	st.Exits = c.interruptsOf(s.name)
 	unconditional := false
 	for _, x := range s.exits {
@@ -192,10 +181,9 @@ func (c *compiler) checkStateWords(st *State, s stateSpec) {
 func (c *compiler) compileExit(s exitSpec, interrupt bool) *Exit {
 	e := &Exit{Rule: s.rule, At: placeOf(s.at), To: engine.State(s.to), Retry: s.retry, Clears: s.clears, Interrupt: interrupt}
 	c.checkExit(s)
-	e.When = c.guard(s.rule, s.when)
+	e.When = c.condition(s.rule, s.when, nil)
 	if s.after != nil {
 		e.After = c.deadline(s.rule, s.after)
-		e.After.At = placeOf(s.after)
 	}
 	if s.when == nil && s.after == nil && !s.flawed {
 		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
@@ -250,26 +238,24 @@ func (c *compiler) kept(at *yaml.Node, rule, cannot, mark string) {
 const minDeadline = time.Second
 
 func (c *compiler) deadline(rule string, node *yaml.Node) *Deadline {
-	if d, err := time.ParseDuration(node.Value); err == nil {
-		if d < minDeadline {
-			c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
-				"after is %s, and a deadline is at least %s", d, minDeadline)
-		}
-		return &Deadline{Literal: d, Fact: -1}
-	}
-	if yamlpos.TooLong(node.Value) {
+	length, err := time.ParseDuration(node.Value)
+	fact, named := c.vocabulary.Index(node.Value)
+	switch {
+	case err == nil && length < minDeadline:
+		c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
+			"after is %s, and a deadline is at least %s", length, minDeadline)
+	case err == nil:
+		// a length of time
+	case yamlpos.TooLong(node.Value):
 		c.file.Errorf(node, "after-range", rule, "write a shorter duration such as 15m; a state in which servers may wait for ever is stable: true",
 			"after is %s, and a deadline is at most %s", node.Value, yamlpos.Longest)
-		return &Deadline{Fact: -1}
-	}
-	if i, ok := c.vocabulary.Index(node.Value); ok && c.vocabulary.Facts[i].Kind == engine.Duration {
-		return &Deadline{Fact: i}
-	}
-	if !c.file.Told(node) {
+	case named && c.vocabulary.Facts[fact].Kind == engine.Duration:
+		return &Deadline{Fact: fact, At: placeOf(node)}
+	case !c.file.Told(node):
 		c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
 			"%q is neither a duration nor a duration fact", node.Value)
 	}
-	return &Deadline{Fact: -1}
+	return &Deadline{Literal: length, Fact: -1, At: placeOf(node)}
 }
 
 // groups lists the fact groups behind a guard, so that the shell knows what a move relies on.
@@ -295,11 +281,7 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 			c.file.Errorf(i.at, "invariant-form", i.rule, "write {rule: Name, must: condition}", "an invariant needs rule and must")
 			continue
 		}
-		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed, states: c.states, effects: effects}
-		if c.file.Told(i.must) {
-			continue
-		}
-		if must := g.compile(i.rule, i.must); must != nil {
+		if must := c.condition(i.rule, i.must, effects); must != nil {
 			l.ast.Invariants = append(l.ast.Invariants, &Invariant{Rule: i.rule, At: placeOf(i.at), Must: must})
 		}
 	}

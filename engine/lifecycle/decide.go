@@ -4,9 +4,12 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // Decide evaluates the state that the facts name. It is pure and total: a guard that errors, a fact that is missing or a
@@ -29,8 +32,7 @@ func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
 	if resumes && l.states[resumed] == nil {
 		return halted(l.stateOf(f), engine.HaltUnknownState, "", fmt.Sprintf("the server was in %s, and the revision defines no such state", resumed))
 	}
-	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.ast.Initial}
-	d := l.Decide(at)
+	d := l.Decide(changed{f, l.stateFact, engine.EnumValue(string(l.ast.Initial))})
 	if resumes && (d.Halt != nil || d.To != resumed) {
 		return l.begin(f, l.states[resumed], l.states[resumed].Marks)
 	}
@@ -66,7 +68,7 @@ func (l *Lifecycle) Enter(f engine.Facts, to engine.State) engine.Decision {
 // begin is a move into a state that no rule asked for. The safety rule that it would break takes the place of the rule.
 func (l *Lifecycle) begin(f engine.Facts, to *State, marks []string) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
-	if b := l.safety.forEntering(to, nil, marks, &in); b != nil {
+	if b := afterwards(l.safety.Enter[to.Name], nil, marks, &in); b != nil {
 		return halted(l.stateOf(f), engine.HaltSafety, b.requirement.Rule, b.message(fmt.Sprintf("beginning in %s", to.Name)))
 	}
 	return engine.Decision{To: to.Name, Message: to.Means, Marks: marks, Stable: to.Stable}
@@ -76,18 +78,19 @@ func (l *Lifecycle) stateOf(f engine.Facts) engine.State {
 	return engine.State(f.Fact(l.stateFact).Text())
 }
 
-type startFacts struct {
+// changed is facts of which one has another value.
+type changed struct {
 	engine.Facts
-	stateFact int
-	initial   engine.State
+	fact int
+	to   engine.Value
 }
 
 // Fact implements engine.Facts.
-func (s startFacts) Fact(i int) engine.Value {
-	if i == s.stateFact {
-		return engine.EnumValue(string(s.initial))
+func (c changed) Fact(i int) engine.Value {
+	if i == c.fact {
+		return c.to
 	}
-	return s.Facts.Fact(i)
+	return c.Facts.Fact(i)
 }
 
 func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decision {
@@ -99,7 +102,9 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 	if !ok {
 		return halted(from, engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", from))
 	}
-	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}, trace: trace}
+	e := borrow(l, st, f)
+	defer e.giveBack()
+	e.trace = trace
 	if d, decided := e.exits(); decided {
 		return d
 	}
@@ -113,7 +118,7 @@ func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *State) engin
 	in := activation{vocabulary: l.vocabulary, facts: f}
 	b := firstBreach(l.safety.Leave[from], &in)
 	if b == nil {
-		b = l.safety.forEntering(to, nil, to.Marks, &in)
+		b = afterwards(l.safety.Enter[to.Name], nil, to.Marks, &in)
 	}
 	if b != nil {
 		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.Name)))
@@ -138,56 +143,60 @@ type evaluation struct {
 	l      *Lifecycle
 	state  *State
 	in     activation
-	values [maxAtoms]truth
-	err    error
-	active []ensuredNow
-	trace  *engine.Trace
+	values [maxAtoms]celrule.Truth
+	// answers are those of the safety rules; in has them.
+	answers [maxAnswers]celrule.Truth
+	err     error
+	active  []ensuredNow
+	trace   *engine.Trace
 
 	wake         time.Duration
 	deadline     time.Duration
 	deadlineRule string
 }
 
-// atom implements questions.
-func (e *evaluation) atom(i int) truth {
-	if v := e.values[i]; v != notEvaluated {
+// evaluations are used again: a decision is made far more often than it has anything to say.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+func borrow(l *Lifecycle, st *State, f engine.Facts) *evaluation {
+	e := evaluations.Get().(*evaluation) //nolint:forcetypeassert // nothing else is put there
+	e.l, e.state, e.in = l, st, activation{vocabulary: l.vocabulary, facts: f, answers: e.answers[:]}
+	return e
+}
+
+// giveBack forgets everything: no decision may see a value of another.
+func (e *evaluation) giveBack() {
+	active := e.active[:0]
+	clear(e.active)
+	*e = evaluation{active: active}
+	evaluations.Put(e)
+}
+
+// atom is the value of a definition.
+func (e *evaluation) atom(i int) celrule.Truth {
+	if v := e.values[i]; v != celrule.Unknown {
 		return v
 	}
 	a := e.l.ast.Definitions[i]
 	value, err := a.evaluate(&e.in)
 	if err != nil {
 		e.err = err
-		e.values[i] = isError
-		return isError
+		e.values[i] = celrule.Failed
+		return celrule.Failed
 	}
 	for _, age := range a.ages {
 		e.wakeAt(age.at - e.in.facts.Fact(age.fact).Duration())
 	}
-	e.values[i] = truthOf(value)
+	e.values[i] = celrule.TruthOf(value)
 	return e.values[i]
 }
 
-// inState implements questions.
-func (e *evaluation) inState(name string) bool { return string(e.state.Name) == name }
-
-// ensuring implements questions.
 func (e *evaluation) ensuring(effect string) bool {
-	for _, a := range e.active {
-		if a.Effect.Name == effect {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.active, func(a ensuredNow) bool { return a.Effect.Name == effect })
 }
 
-// acting implements questions.
 func (e *evaluation) acting() bool {
-	for _, a := range e.active {
-		if a.Kind.Touches {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.active, func(a ensuredNow) bool { return a.Kind.Touches })
 }
 
 // wakeAt notes a moment at which time alone may change the decision; moments that have passed do not count.
@@ -205,28 +214,28 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 			length, known := x.After.length(e.in.facts)
 			if !known || age.Missing() {
 				return halted(e.state.Name, engine.HaltGuardError, x.Rule,
-					fmt.Sprintf("the deadline of %s cannot be told: a duration is missing", x.Rule)), true
+					fmt.Sprintf("the deadline of %s is unknown: a duration is missing", x.Rule)), true
 			}
 			if remaining := length - age.Duration(); remaining > 0 {
 				e.wakeAt(remaining)
 				if e.deadline == 0 || remaining < e.deadline {
 					e.deadline, e.deadlineRule = remaining, x.Rule
 				}
-				e.record("exit", x, "waiting", remaining)
+				e.record("exit", x.Rule, x.When, "waiting", remaining)
 				continue
 			}
 		}
-		result := isTrue
+		result := celrule.True
 		if x.When != nil {
 			result = x.When.evaluate(e)
 		}
-		e.record(exitKind(x), x, result.String(), 0)
+		e.record(exitKind(x), x.Rule, x.When, result.String(), 0)
 		switch result {
-		case isError:
+		case celrule.Failed:
 			return halted(e.state.Name, engine.HaltGuardError, x.Rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.Rule, e.err)), true
-		case isTrue:
+		case celrule.True:
 			return e.move(x), true
-		case notEvaluated, isFalse:
+		case celrule.Unknown, celrule.False:
 			// this way out is closed: the next is tried
 		}
 	}
@@ -252,36 +261,36 @@ func (e *evaluation) move(x *Exit) engine.Decision {
 // ensure collects the effects that must hold now, where the server may stay at all. Each is checked against the safety rules
 // and the invariants, also those that have to wait for one before them.
 func (e *evaluation) ensure() engine.Decision {
-	for i := range e.state.stays {
-		s := &e.state.stays[i]
-		if b := firstBreach(s.requirements, &e.in); b != nil {
-			return halted(e.state.Name, engine.HaltSafety, s.effect, b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.Name, s.effect)))
+	for _, s := range e.state.Stays {
+		if b := firstBreach(s.Requirements, &e.in); b != nil {
+			return halted(e.state.Name, engine.HaltSafety, s.Effect.Name,
+				b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.Name, s.Effect.Name)))
 		}
 	}
 	stored := e.in.facts.Fact(e.l.marksFact)
 	for _, candidate := range e.state.Ensure {
-		result := isTrue
+		result := celrule.True
 		if candidate.When != nil {
 			result = candidate.When.evaluate(e)
 		}
-		e.recordGuard("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
+		e.record("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
 		switch result {
-		case isError:
+		case celrule.Failed:
 			return halted(e.state.Name, engine.HaltGuardError, candidate.Effect.Name,
 				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.Effect.Name, e.err))
-		case isTrue:
+		case celrule.True:
 			broken, open := e.l.safety.forEffect(candidate.Effect.Name, stored, &e.in)
 			if broken != nil {
 				return halted(e.state.Name, engine.HaltSafety, candidate.Effect.Name, broken.message(candidate.Effect.Name))
 			}
 			e.active = append(e.active, ensuredNow{candidate, open})
-		case notEvaluated, isFalse:
+		case celrule.Unknown, celrule.False:
 			// not wanted now
 		}
 	}
 	for _, i := range e.l.ast.Invariants {
-		if result := i.Must.evaluate(e); result != isTrue {
-			e.recordGuard("invariant", i.Rule, i.Must, result.String(), 0)
+		if result := i.Must.evaluate(e); result != celrule.True {
+			e.record("invariant", i.Rule, i.Must, result.String(), 0)
 			return halted(e.state.Name, engine.HaltInvariant, i.Rule, fmt.Sprintf("the invariant %s does not hold: %s", i.Rule, i.Must.Source))
 		}
 	}
@@ -328,11 +337,7 @@ func (e *evaluation) recordOpen(r *Requirement) {
 	}
 }
 
-func (e *evaluation) record(kind string, x *Exit, result string, remaining time.Duration) {
-	e.recordGuard(kind, x.Rule, x.When, result, remaining)
-}
-
-func (e *evaluation) recordGuard(kind, rule string, g *Condition, result string, remaining time.Duration) {
+func (e *evaluation) record(kind, rule string, g *Condition, result string, remaining time.Duration) {
 	if e.trace == nil {
 		return
 	}
@@ -344,7 +349,7 @@ func (e *evaluation) recordGuard(kind, rule string, g *Condition, result string,
 			step.Atoms[e.l.ast.Definitions[i].Name] = e.values[i].String()
 		}
 	}
-	if result == isError.String() && e.err != nil {
+	if result == celrule.Failed.String() && e.err != nil {
 		step.Error = e.err.Error()
 	}
 	*e.trace = append(*e.trace, step)

@@ -9,27 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine/internal/celrule"
-	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/spelling"
 )
-
-// truth is the outcome of a guard. An error is never false: a guard that cannot be evaluated halts the decision.
-type truth = celrule.Truth
-
-const (
-	notEvaluated = celrule.Unknown
-	isFalse      = celrule.False
-	isTrue       = celrule.True
-	isError      = celrule.Failed
-)
-
-func truthOf(b bool) truth { return celrule.TruthOf(b) }
 
 // ConditionOp is the operator of a node of a Condition.
 type ConditionOp uint8
@@ -57,54 +43,46 @@ type Condition struct {
 	At     Place
 }
 
-// questions is what a guard may ask while it is evaluated.
-type questions interface {
-	atom(i int) truth
-	inState(name string) bool
-	ensuring(effect string) bool
-	acting() bool
-}
-
 // evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
-func (g *Condition) evaluate(q questions) truth {
+func (g *Condition) evaluate(e *evaluation) celrule.Truth {
 	switch g.Op {
 	case IfAtom:
-		return q.atom(g.Atom)
+		return e.atom(g.Atom)
 	case IfConst:
-		return truthOf(g.Value)
+		return celrule.TruthOf(g.Value)
 	case IfState:
-		return truthOf(q.inState(g.Word))
+		return celrule.TruthOf(g.Word == string(e.state.Name))
 	case IfEnsuring:
-		return truthOf(q.ensuring(g.Word))
+		return celrule.TruthOf(e.ensuring(g.Word))
 	case IfActing:
-		return truthOf(q.acting())
+		return celrule.TruthOf(e.acting())
 	case IfNot:
-		switch g.Kids[0].evaluate(q) {
-		case isTrue:
-			return isFalse
-		case isFalse:
-			return isTrue
+		switch g.Kids[0].evaluate(e) {
+		case celrule.True:
+			return celrule.False
+		case celrule.False:
+			return celrule.True
 		default:
-			return isError
+			return celrule.Failed
 		}
 	case IfAnd:
-		return g.decide(q, isFalse, isTrue)
+		return g.decide(e, celrule.False, celrule.True)
 	case IfOr:
-		return g.decide(q, isTrue, isFalse)
+		return g.decide(e, celrule.True, celrule.False)
 	}
-	return isError // no operator is missing above; an unknown one must not pass for false
+	return celrule.Failed // no operator is missing above; an unknown one must not pass for false
 }
 
 // decide combines the kids: one that is decisive settles it, and where none is an error outweighs otherwise.
-func (g *Condition) decide(q questions, decisive, otherwise truth) truth {
+func (g *Condition) decide(e *evaluation, decisive, otherwise celrule.Truth) celrule.Truth {
 	result := otherwise
 	for _, kid := range g.Kids {
-		one := kid.evaluate(q)
+		one := kid.evaluate(e)
 		if one == decisive {
 			return decisive
 		}
-		if one == isError {
-			result = isError
+		if one == celrule.Failed {
+			result = celrule.Failed
 		}
 	}
 	return result
@@ -125,28 +103,17 @@ func (g *Condition) Atoms() []int {
 	return all
 }
 
-// guardCompiler parses guards. It uses CEL's grammar and none of its evaluation.
-type guardCompiler struct {
-	file  *yamlpos.File
-	env   *cel.Env
-	atoms map[string]int
-	// misnamed are definitions whose names cannot be read here, which is reported at their own place.
-	misnamed []string
-	// states and effects are set for invariants, which may ask for them.
-	states  map[string]bool
-	effects map[string]bool
-}
-
-// compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
-func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
-	if misspoken(node.Value, c.misnamed) {
+// condition compiles a guard, by CEL's grammar and none of its evaluation. Invariants may ask for the state and for effects as well;
+// of guards there are none. It returns nil for what is no guard; what is wrong has then been recorded at node.
+func (c *compiler) condition(rule string, node *yaml.Node, effects map[string]bool) *Condition {
+	if node == nil || c.file.Told(node) || misspoken(node.Value, c.misnamed) {
 		return nil
 	}
 	if strings.TrimSpace(node.Value) == "" || node.Tag == "!!null" {
 		c.file.Errorf(node, "cel-empty", rule, "write defined names combined with &&, || and !, or take the key out", "the condition is empty")
 		return nil
 	}
-	parsed, issues := c.env.Parse(node.Value)
+	parsed, issues := c.guardEnv.Parse(node.Value)
 	if issues != nil && issues.Err() != nil {
 		if words := celrule.TooLong(issues.Errors()); words != "" {
 			c.file.ErrorIn(node, 1, 0, celrule.CodeTooLong, rule, "define a part of it under a name of its own, and combine names", words)
@@ -158,7 +125,7 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
 		}
 		return nil
 	}
-	p := &guardParse{guardCompiler: c, rule: rule, node: node, ast: parsed.NativeRep(), ok: true}
+	p := &guardParse{compiler: c, effects: effects, rule: rule, node: node, ast: parsed.NativeRep(), ok: true}
 	g := p.parse(p.ast.Expr())
 	if !p.ok {
 		return nil
@@ -168,11 +135,13 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
 }
 
 type guardParse struct {
-	*guardCompiler
-	rule string
-	node *yaml.Node
-	ast  *celast.AST
-	ok   bool
+	*compiler
+	// effects are those for which an invariant may ask; nil for other guards.
+	effects map[string]bool
+	rule    string
+	node    *yaml.Node
+	ast     *celast.AST
+	ok      bool
 }
 
 func (p *guardParse) parse(e celast.Expr) *Condition {
@@ -181,7 +150,8 @@ func (p *guardParse) parse(e celast.Expr) *Condition {
 		if i, ok := p.atoms[e.AsIdent()]; ok {
 			return &Condition{Op: IfAtom, Atom: i}
 		}
-		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), p.nearestAtom(e.AsIdent()))
+		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()),
+			spelling.Hint(e.AsIdent(), slices.Collect(maps.Keys(p.atoms)), "define it under define"))
 	case celast.LiteralKind:
 		if b, ok := e.AsLiteral().Value().(bool); ok {
 			return &Condition{Op: IfConst, Value: b}
@@ -249,10 +219,7 @@ func (p *guardParse) ensuring(at celast.Expr, effect string) *Condition {
 	if p.effects[effect] {
 		return &Condition{Op: IfEnsuring, Word: effect}
 	}
-	hint := "the reference page lists the effects"
-	if near := spelling.Nearest(effect, slices.Collect(maps.Keys(p.effects))); near != "" {
-		hint = "did you mean " + near + "?"
-	}
+	hint := spelling.Hint(effect, slices.Collect(maps.Keys(p.effects)), "the reference page lists the effects")
 	return p.fail(at, "guard-unknown-effect", fmt.Sprintf("there is no effect %q", effect), hint)
 }
 
@@ -267,7 +234,7 @@ func (p *guardParse) combine(op ConditionOp, call celast.CallExpr) *Condition {
 // stateComparison understands state == 'X' and state != 'X' in invariants.
 func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 	left, right := call.Args()[0], call.Args()[1]
-	if p.states == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
+	if p.effects == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
 		return nil
 	}
 	word, ok := celrule.StringLiteral(right)
@@ -275,10 +242,7 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 		return nil
 	}
 	if !p.states[word] {
-		hint := "name a state of this lifecycle"
-		if near := spelling.Nearest(word, slices.Collect(maps.Keys(p.states))); near != "" {
-			hint = "did you mean " + near + "?"
-		}
+		hint := spelling.Hint(word, slices.Collect(maps.Keys(p.states)), "name a state of this lifecycle")
 		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), hint)
 	}
 	g := &Condition{Op: IfState, Word: word}
@@ -286,20 +250,6 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 		return &Condition{Op: IfNot, Kids: []*Condition{g}}
 	}
 	return g
-}
-
-func (p *guardParse) nearestAtom(name string) string {
-	best, bestDistance := "", 4
-	for candidate := range p.atoms {
-		d := spelling.Distance(name, candidate)
-		if d < bestDistance || (d == bestDistance && candidate < best) {
-			best, bestDistance = candidate, d
-		}
-	}
-	if best == "" {
-		return "define it under define"
-	}
-	return "did you mean " + best + "?"
 }
 
 func (p *guardParse) fail(e celast.Expr, code, message, hint string) *Condition {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // MayLeave says whether an exit of a state, interrupts aside, could come to match while the facts that are named keep the
@@ -16,49 +17,15 @@ func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bo
 	if !ok {
 		return false
 	}
-	q := supposition{l: l, state: s, in: activation{vocabulary: l.vocabulary, facts: f}}
-	for _, name := range fixed {
-		if i, ok := l.vocabulary.Index(name); ok {
-			q.fixed = append(q.fixed, i)
+	e := borrow(l, st, f)
+	defer e.giveBack()
+	for i, d := range l.ast.Definitions {
+		open := func(fact int) bool { return !slices.Contains(fixed, l.vocabulary.Facts[fact].Name) }
+		if slices.ContainsFunc(d.Facts, open) {
+			e.values[i] = celrule.Failed // it may be true or false, and a guard keeps an error apart from both
 		}
 	}
-	for _, x := range st.Exits {
-		if !x.Interrupt && (x.When == nil || x.When.evaluate(&q) != isFalse) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(st.Exits, func(x *Exit) bool {
+		return !x.Interrupt && (x.When == nil || x.When.evaluate(e) != celrule.False)
+	})
 }
-
-// supposition answers a guard's questions by some facts only. What reads another one is an error, which a guard keeps apart from
-// false.
-type supposition struct {
-	l     *Lifecycle
-	state engine.State
-	in    activation
-	fixed []int
-}
-
-// atom implements questions.
-func (q *supposition) atom(i int) truth {
-	a := q.l.ast.Definitions[i]
-	for _, fact := range a.Facts {
-		if !slices.Contains(q.fixed, fact) {
-			return isError
-		}
-	}
-	value, err := a.evaluate(&q.in)
-	if err != nil {
-		return isError
-	}
-	return truthOf(value)
-}
-
-// inState implements questions.
-func (q *supposition) inState(name string) bool { return string(q.state) == name }
-
-// ensuring implements questions. The guards of exits do not ask.
-func (q *supposition) ensuring(string) bool { return false }
-
-// acting implements questions. The guards of exits do not ask.
-func (q *supposition) acting() bool { return false }

@@ -120,37 +120,3 @@ func (l *Lifecycle) deadlineText(d *Deadline) string {
 	}
 	return d.Literal.String()
 }
-
-// Reads lists the vocabulary positions of every fact that a decision in the state can depend on, the safety rules'
-// facts included. It is what an exhaustive check has to vary.
-func (l *Lifecycle) Reads(s engine.State) []int {
-	st, ok := l.states[s]
-	if !ok {
-		return nil
-	}
-	facts := []int{l.marksFact, l.ageFact}
-	addGuard := func(g *Condition) {
-		for _, a := range g.Atoms() {
-			facts = append(facts, l.ast.Definitions[a].Facts...)
-		}
-	}
-	for _, e := range st.Exits {
-		addGuard(e.When)
-		if e.After != nil && e.After.Fact >= 0 {
-			facts = append(facts, e.After.Fact)
-		}
-		facts = append(facts, l.safety.readsOfMove(st.Name, l.states[e.To], e)...)
-	}
-	for _, e := range st.Ensure {
-		addGuard(e.When)
-		facts = append(facts, l.safety.readsOfEffect(e.Effect.Name)...)
-	}
-	for _, s := range st.stays {
-		facts = append(facts, readsOf(s.requirements)...)
-	}
-	for _, i := range l.ast.Invariants {
-		addGuard(i.Must)
-	}
-	slices.Sort(facts)
-	return slices.Compact(facts)
-}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -95,7 +96,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 				in := &activation{vocabulary: parityWords, facts: facts}
 				want, err := a.interpret(in)
 				got := a.Native(facts)
-				if (err != nil) != (got == isError) || (err == nil && got != truthOf(want)) {
+				if (err != nil) != (got == celrule.Failed) || (err == nil && got != celrule.TruthOf(want)) {
 					t.Fatalf("seed %d: native says %s, CEL says %t, %v\nfacts: %v", seed, got, want, err, facts)
 				}
 			}

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,6 +31,9 @@ type Requirement struct {
 	Must, Awaits, Halts *Expression
 }
 
+// maxAnswers is how many answers of safety rules a decision keeps. Beyond that a rule is asked anew.
+const maxAnswers = 64
+
 // breach is a requirement that does not hold, or that could not be evaluated.
 type breach struct {
 	requirement *Requirement
@@ -47,7 +51,9 @@ func (b *breach) message(what string) string {
 type safetyCompiler struct {
 	*language
 	known map[[2]string]*Expression
-	err   error
+	// answers counts the expressions that decisions ask.
+	answers int
+	err     error
 }
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
@@ -78,11 +84,21 @@ func (c *safetyCompiler) expression(rule, source string) *Expression {
 	return c.known[key]
 }
 
+// asked is an expression that decisions ask: its answer is kept.
+func (c *safetyCompiler) asked(rule, source string) *Expression {
+	x := c.expression(rule, source)
+	if x != nil && x.slot == 0 {
+		c.answers++
+		x.slot = c.answers
+	}
+	return x
+}
+
 func (c *safetyCompiler) requirements(all []engine.Requirement) []*Requirement {
 	var compiled []*Requirement
 	for _, r := range all {
 		compiled = append(compiled, &Requirement{Rule: r.Rule, Doc: r.Doc,
-			Must: c.expression(r.Rule, r.Must), Awaits: c.expression(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
+			Must: c.asked(r.Rule, r.Must), Awaits: c.asked(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
 	}
 	return compiled
 }
@@ -105,7 +121,7 @@ func (c *safetyCompiler) axioms(all []engine.Axiom) []*Expression {
 
 func firstBreach(all []*Requirement, in *activation) *breach {
 	for i := range all {
-		holds, err := all[i].Must.evaluate(in)
+		holds, err := in.holds(all[i].Must)
 		if err != nil || !holds {
 			return &breach{requirement: all[i], err: err}
 		}
@@ -114,25 +130,17 @@ func firstBreach(all []*Requirement, in *activation) *breach {
 }
 
 // forEffect checks an effect: what it requires, and what must hold to set those of its marks that are not stored yet. It
-// returns the first requirement that is broken; else the first of which it is still open whether it will hold.
+// returns the first requirement that is broken, and the first before it of which it is still open whether it will hold.
 func (s *Safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *Requirement) {
 	broken, open = firstBrokenOrOpen(s.Effect[name], in)
 	for _, mark := range s.Marks[name] {
-		if broken != nil {
-			return broken, nil
-		}
-		if stored.Has(mark) {
-			continue
-		}
-		var openMark *Requirement
-		if broken, openMark = firstBrokenOrOpen(s.Set[mark], in); open == nil {
-			open = openMark
+		if broken == nil && !stored.Has(mark) {
+			var openMark *Requirement
+			broken, openMark = firstBrokenOrOpen(s.Set[mark], in)
+			open = cmp.Or(open, openMark)
 		}
 	}
-	if broken != nil {
-		return broken, nil
-	}
-	return nil, open
+	return broken, open
 }
 
 func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open *Requirement) {
@@ -143,14 +151,12 @@ func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open
 		}
 		if b.err == nil && all[i].Awaits != nil {
 			var still bool
-			if still, b.err = all[i].Awaits.evaluate(in); still && b.err == nil {
-				if open == nil {
-					open = all[i]
-				}
+			if still, b.err = in.holds(all[i].Awaits); still && b.err == nil {
+				open = cmp.Or(open, all[i])
 				continue
 			}
 		}
-		return b, nil
+		return b, open
 	}
 	return nil, open
 }
@@ -166,15 +172,10 @@ func (s *Safety) forMove(from engine.State, to *State, e *Exit, in *activation) 
 			return b
 		}
 	}
-	if b := s.forEntering(to, e.Clears, to.Marks, in); b != nil {
+	if b := afterwards(s.Enter[to.Name], e.Clears, to.Marks, in); b != nil {
 		return b
 	}
 	return afterwards(s.Arrive[to.Name], e.Clears, to.Marks, in)
-}
-
-// forEntering checks the state that a server enters, by a rule or without one.
-func (s *Safety) forEntering(to *State, clears, sets []string, in *activation) *breach {
-	return afterwards(s.Enter[to.Name], clears, sets, in)
 }
 
 // afterwards checks requirements against the facts as they will be: without the marks that a move clears, and with those that
@@ -183,85 +184,23 @@ func afterwards(requirements []*Requirement, clears, sets []string, in *activati
 	if len(requirements) == 0 {
 		return nil
 	}
-	after := in
-	if len(clears) > 0 || len(sets) > 0 {
-		after = &activation{vocabulary: in.vocabulary,
-			facts: movedFacts{Facts: in.facts, vocabulary: in.vocabulary, clears: clears, sets: sets}}
+	at, _ := in.vocabulary.Index(engine.FactMarks)
+	marks := in.facts.Fact(at)
+	if !marks.Missing() {
+		kept := slices.DeleteFunc(slices.Clone(marks.Set()), func(mark string) bool { return slices.Contains(clears, mark) })
+		marks = engine.SetValue(append(kept, sets...))
 	}
-	return firstBreach(requirements, after)
-}
-
-func (s *Safety) readsOfMove(from engine.State, to *State, e *Exit) []int {
-	facts := readsOf(s.Leave[from])
-	for _, mark := range e.Clears {
-		facts = append(facts, readsOf(s.Clear[mark])...)
-	}
-	return slices.Concat(facts, readsOf(s.Enter[to.Name]), readsOf(s.Arrive[to.Name]))
-}
-
-func (s *Safety) readsOfEffect(name string) []int {
-	facts := readsOf(s.Effect[name])
-	for _, mark := range s.Marks[name] {
-		facts = append(facts, readsOf(s.Set[mark])...)
-	}
-	return facts
-}
-
-// staying is what must hold to stay in a state because of one of its effects.
-type staying struct {
-	effect       string
-	requirements []*Requirement
+	return firstBreach(requirements, &activation{vocabulary: in.vocabulary, facts: changed{in.facts, at, marks}})
 }
 
 // forStaying lists what must hold to stay in a state with these effects, each effect once.
-func (s *Safety) forStaying(effects []*Ensured) []staying {
-	var all []staying
+func (s *Safety) forStaying(effects []*Ensured) []Staying {
+	var all []Staying
 	for _, e := range effects {
-		name := e.Effect.Name
-		if len(s.Stays[name]) > 0 && !slices.ContainsFunc(all, func(known staying) bool { return known.effect == name }) {
-			all = append(all, staying{name, s.Stays[name]})
+		again := func(known Staying) bool { return known.Effect.Name == e.Effect.Name }
+		if requirements := s.Stays[e.Effect.Name]; len(requirements) > 0 && !slices.ContainsFunc(all, again) {
+			all = append(all, Staying{e, requirements})
 		}
 	}
 	return all
-}
-
-func readsOf(all []*Requirement) []int {
-	var facts []int
-	for _, r := range all {
-		facts = append(facts, r.Must.Facts...)
-		if r.Awaits != nil {
-			facts = append(facts, r.Awaits.Facts...)
-		}
-	}
-	return facts
-}
-
-// movedFacts is the facts as they are once a move has taken marks away and set others.
-type movedFacts struct {
-	engine.Facts
-	vocabulary   *engine.Vocabulary
-	clears, sets []string
-}
-
-// Fact implements engine.Facts.
-func (m movedFacts) Fact(i int) engine.Value {
-	v := m.Facts.Fact(i)
-	if m.vocabulary.Facts[i].Name != engine.FactMarks || v.Missing() {
-		return v
-	}
-	return engine.SetValue(append(without(v.Set(), m.clears), m.sets...))
-}
-
-func without(words, drop []string) []string {
-	kept := make([]string, 0, len(words))
-	for _, w := range words {
-		dropped := false
-		for _, d := range drop {
-			dropped = dropped || d == w
-		}
-		if !dropped {
-			kept = append(kept, w)
-		}
-	}
-	return kept
 }

@@ -98,9 +98,9 @@ func parseSpec(f *yamlpos.File) spec {
 		"apiVersion", "kind", "initial", "define", "interrupts", "states", "says", "invariants", "migrate") {
 		switch field.Name {
 		case "apiVersion":
-			parseWord(f, field, "yaml-api-version", apiVersion)
+			f.Only(field, "yaml-api-version", apiVersion)
 		case "kind":
-			parseWord(f, field, "yaml-kind", kindName)
+			f.Only(field, "yaml-kind", kindName)
 		case "initial":
 			s.initial, s.initialAt = f.Text(field.Value, "initial"), field.Value
 		case "define":
@@ -127,13 +127,6 @@ func parseSpec(f *yamlpos.File) spec {
 		}
 	}
 	return s
-}
-
-// parseWord reads a field that can hold one word only.
-func parseWord(f *yamlpos.File, field yamlpos.Field, code, only string) {
-	if v := f.Text(field.Value, field.Name); v != only {
-		f.Errorf(field.Value, code, "", "write "+only, "unknown %s %q", field.Name, v)
-	}
 }
 
 func parseState(f *yamlpos.File, state yamlpos.Field) stateSpec {

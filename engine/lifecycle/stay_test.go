@@ -76,17 +76,3 @@ func TestAnEffectOfAStateSaysWhatMustHoldToStay(t *testing.T) {
 		t.Errorf("it is not left, but %+v", left)
 	}
 }
-
-func TestReadsNamesWhatStayingDependsOn(t *testing.T) {
-	l, found, err := Compile("lifecycle.yaml", []byte(erasing), erases())
-	if err != nil || l == nil {
-		t.Fatal(err, found)
-	}
-	var got []string
-	for _, i := range l.Reads("Erasing") {
-		got = append(got, l.vocabulary.Facts[i].Name)
-	}
-	if diff := cmp.Diff([]string{"lifecycle.age", "lifecycle.marks", "bmc.power", "claim.bound", "hardware.cores"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}

@@ -39,3 +39,11 @@ func Nearest(word string, words []string) string {
 	}
 	return best
 }
+
+// Hint asks whether the nearest word was meant, or else says something else.
+func Hint(word string, words []string, otherwise string) string {
+	if near := Nearest(word, words); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return otherwise
+}

@@ -41,7 +41,7 @@ func (factSizes) EstimateCallCost(string, string, *checker.AstNode, []checker.As
 func affordable(env *cel.Env, file *yamlpos.File, checked *cel.Ast, rule string, node *yaml.Node, most uint64) (uint64, bool) {
 	estimate, err := env.EstimateCost(checked, factSizes{})
 	if err != nil {
-		file.Errorf(node, "cel-program", rule, "write it more simply", "its cost cannot be told: %v", err)
+		file.Errorf(node, "cel-program", rule, "write it more simply", "its cost cannot be estimated: %v", err)
 		return 0, false
 	}
 	if estimate.Max > most {

@@ -151,29 +151,30 @@ var functionName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*$`)
 
 // functionAt is the function whose call an error is about: CEL places it at the bracket. Empty where it is about no call.
 func functionAt(source string, e *cel.Error) string {
-	lines := strings.Split(source, "\n")
-	line, column := e.Location.Line(), e.Location.Column()
-	if line < 1 || line > len(lines) {
+	before, after := around(source, e.Location.Line(), e.Location.Column())
+	if !strings.HasPrefix(after, "(") {
 		return ""
 	}
-	text := []rune(lines[line-1])
-	if column < 0 || column >= len(text) || text[column] != '(' {
-		return ""
-	}
-	return functionName.FindString(string(text[:column]))
+	return functionName.FindString(before)
 }
 
 var path = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
 
 // pathAt is the dotted name at a place in an expression, because CEL names only its first part.
 func pathAt(source string, line, column int) string {
+	_, after := around(source, line, column)
+	return path.FindString(after)
+}
+
+// around is the line of a place, up to the place and from it on; both are empty where there is no such place.
+func around(source string, line, column int) (before, after string) {
 	lines := strings.Split(source, "\n")
 	if line < 1 || line > len(lines) {
-		return ""
+		return "", ""
 	}
 	text := []rune(lines[line-1])
 	if column < 0 || column > len(text) {
-		return ""
+		return "", ""
 	}
-	return path.FindString(string(text[column:]))
+	return string(text[:column]), string(text[column:])
 }

@@ -38,10 +38,7 @@ func (s *scope) plain(expr *ast.Expr, into *body) {
 		if value == nil {
 			return
 		}
-		into.steps = append(into.steps, step{holds: func(f *Frame) bool {
-			v, ok := value(f)
-			return ok && !v.IsFalse()
-		}})
+		into.require(value)
 	case []*ast.Term:
 		s.call(expr, terms, into)
 	case *ast.Every:
@@ -51,15 +48,20 @@ func (s *scope) plain(expr *ast.Expr, into *body) {
 	}
 }
 
+// require adds a value that must be there and not be false.
+func (b *body) require(value eval) {
+	b.steps = append(b.steps, step{holds: func(f *Frame) bool {
+		v, ok := value(f)
+		return ok && !v.IsFalse()
+	}})
+}
+
 // soughtIn is the reader of a term that stands for itself. It is nil where the term is a loop: the reference has a value for
 // each turn, and that value must not be false.
 func (s *scope) soughtIn(term *ast.Term, into *body) eval {
 	if ref, ok := term.Value.(ast.Ref); ok && s.hasNew(ref) {
 		value := s.loop(ref, term.Location, into)
-		into.steps = append(into.steps, step{holds: func(f *Frame) bool {
-			v, ok := value(f)
-			return ok && !v.IsFalse()
-		}})
+		into.require(value)
 		return nil
 	}
 	return s.value(term)
@@ -68,10 +70,8 @@ func (s *scope) soughtIn(term *ast.Term, into *body) eval {
 // hasNew says whether a reference binds a variable.
 func (s *scope) hasNew(ref ast.Ref) bool {
 	for _, key := range ref[1:] {
-		if v, ok := key.Value.(ast.Var); ok {
-			if _, bound := s.bound[v]; !bound {
-				return true
-			}
+		if v, ok := key.Value.(ast.Var); ok && !s.isBound(v) {
+			return true
 		}
 	}
 	return false
@@ -81,10 +81,8 @@ func (s *scope) hasNew(ref ast.Ref) bool {
 func (s *scope) loop(ref ast.Ref, loc *ast.Location, into *body) eval {
 	at := 1
 	for ; at < len(ref); at++ {
-		if v, ok := ref[at].Value.(ast.Var); ok {
-			if _, bound := s.bound[v]; !bound {
-				break
-			}
+		if v, ok := ref[at].Value.(ast.Var); ok && !s.isBound(v) {
+			break
 		}
 	}
 	head, rest := s.head(ref[:at], loc)
@@ -133,20 +131,15 @@ func (s *scope) call(expr *ast.Expr, terms []*ast.Term, into *body) {
 // output uses the value of a call: it must not be false, or is what a variable is bound to.
 func (s *scope) output(expr *ast.Expr, result eval, out []*ast.Term, into *body) {
 	if len(out) == 0 {
-		into.steps = append(into.steps, step{holds: func(f *Frame) bool {
-			v, ok := result(f)
-			return ok && !v.IsFalse()
-		}})
+		into.require(result)
 		return
 	}
 	if expr.Negated {
 		s.fail(expr.Location, "of a value within not", "give the value a name first")
 	}
-	if v, ok := out[0].Value.(ast.Var); ok {
-		if _, bound := s.bound[v]; !bound {
-			s.bind(v, result, into)
-			return
-		}
+	if v, ok := out[0].Value.(ast.Var); ok && !s.isBound(v) {
+		s.bind(v, result, into)
+		return
 	}
 	s.unify(operand{eval: result}, s.operand(out[0]), into)
 }

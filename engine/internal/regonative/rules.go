@@ -186,11 +186,9 @@ func (s *scope) arguments(fn *function, into *body) {
 	for i, param := range s.rule.Head.Args {
 		slot := fn.first + i
 		value := operand{eval: func(f *Frame) (Value, bool) { return f.locals[slot], true }}
-		if v, ok := param.Value.(ast.Var); ok {
-			if _, again := s.bound[v]; !again {
-				s.bound[v] = value
-				continue
-			}
+		if v, ok := param.Value.(ast.Var); ok && !s.isBound(v) {
+			s.bound[v] = value
+			continue
 		}
 		s.unify(value, s.operand(param), into)
 	}

@@ -208,20 +208,20 @@ func (v Value) AppendKey(b []byte) []byte {
 	case isText:
 		return appendText(b, v.s)
 	case isTexts:
-		m := v.more.(map[string]string)
-		b = binary.AppendUvarint(b, uint64(len(m)))
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			b = appendText(appendText(b, key), m[key])
-		}
+		return appendMap(b, v.more.(map[string]string), appendText)
 	case isCounts:
-		m := v.more.(map[string]int64)
-		b = binary.AppendUvarint(b, uint64(len(m)))
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			b = binary.AppendVarint(appendText(b, key), m[key])
-		}
+		return appendMap(b, v.more.(map[string]int64), binary.AppendVarint)
 	case isOther:
 		return appendText(b, v.more.(ast.Value).String())
 	case isNull:
+	}
+	return b
+}
+
+func appendMap[V any](b []byte, m map[string]V, value func([]byte, V) []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(m)))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		b = value(appendText(b, key), m[key])
 	}
 	return b
 }

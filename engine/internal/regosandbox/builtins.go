@@ -91,30 +91,19 @@ const testOnly = "internal.test_case"
 var (
 	// understood is all that OPA knows: what is refused of it can then be named.
 	understood = sync.OnceValue(everything)
-	ofPolicies = sync.OnceValue(func() *ast.Capabilities { return limited(false) })
-	ofTests    = sync.OnceValue(func() *ast.Capabilities { return limited(true) })
+	ofPolicies = sync.OnceValue(func() *ast.Capabilities { return limited(allowedNames()) })
+	ofTests    = sync.OnceValue(func() *ast.Capabilities { return limited(append(allowedNames(), testOnly)) })
 )
 
 func everything() *ast.Capabilities {
 	return ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
 }
 
-// capabilities is what a module may use.
-func capabilities(forTests bool) *ast.Capabilities {
-	if forTests {
-		return ofTests()
-	}
-	return ofPolicies()
-}
-
 // limited forbids every host too, by an AllowNet that is empty and not nil.
-func limited(forTests bool) *ast.Capabilities {
+func limited(names []string) *ast.Capabilities {
 	caps := everything()
 	caps.AllowNet = []string{}
-	names := allowedNames()
-	caps.Builtins = slices.DeleteFunc(caps.Builtins, func(b *ast.Builtin) bool {
-		return !slices.Contains(names, b.Name) && !(forTests && b.Name == testOnly)
-	})
+	caps.Builtins = slices.DeleteFunc(caps.Builtins, func(b *ast.Builtin) bool { return !slices.Contains(names, b.Name) })
 	return caps
 }
 

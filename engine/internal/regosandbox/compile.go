@@ -94,7 +94,7 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 	if found.Err() != nil {
 		return nil, found
 	}
-	compiler := newCompiler(spec, false)
+	compiler := newCompiler(spec, ofPolicies())
 	compiler.Compile(modules)
 	if compiler.Failed() {
 		return nil, append(found, fromOPA(modules, compiler.Errors)...)
@@ -116,11 +116,11 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 	return &Module{spec: spec, compiler: compiler, query: query}, found
 }
 
-func newCompiler(spec Spec, forTests bool) *ast.Compiler {
+func newCompiler(spec Spec, capabilities *ast.Capabilities) *ast.Compiler {
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, spec.InputSchema)
 	return withShapesBounded(ast.NewCompiler()).
-		WithCapabilities(capabilities(forTests)).
+		WithCapabilities(capabilities).
 		WithStrict(true).
 		WithSchemas(schemas).
 		WithEnablePrintStatements(true). // otherwise print is removed before anyone can refuse it

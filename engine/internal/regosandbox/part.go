@@ -47,7 +47,7 @@ func (m *Module) Part(files map[string][]byte, entrypoint string, unread ...stri
 				neverHolds(rule)
 			}
 		}
-		part.compiler = newCompiler(m.spec, false)
+		part.compiler = newCompiler(m.spec, ofPolicies())
 		part.compiler.Compile(modules)
 		if part.compiler.Failed() {
 			return nil, left, fmt.Errorf("compile a part of %s: %w", m.spec.Package, part.compiler.Errors)

@@ -50,13 +50,9 @@ func testFile(spec Spec, modules map[string]*ast.Module) string {
 
 // TestReport is what the tests of a bundle showed.
 type TestReport struct {
-	// Passed and Failed name the tests as package.rule, sorted.
-	Passed, Failed []string
-	// Coverage is the share of the lines of the policy (tests left out) that some test evaluated, 0 to 100.
-	Coverage float64
-	// Results says how each test ended, in the order of Passed and Failed together.
+	// Results says how each test ended, sorted by name.
 	Results []TestResult
-	// Files says the same of each file of the policy.
+	// Files says which lines of each file of the policy (tests left out) some test evaluated.
 	Files map[string]FileCoverage
 	// UncoveredRules are the rules of which no test evaluated a line, in the order of the text.
 	UncoveredRules []Place
@@ -96,7 +92,7 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	if d := tooManyTests(modules); d != nil {
 		return TestReport{}, append(found, *d)
 	}
-	compiler := newCompiler(spec, true)
+	compiler := newCompiler(spec, ofTests())
 	coverage := cover.New()
 	ctx, release := Bounded(ctx, mostTestSteps)
 	defer release()
@@ -111,18 +107,15 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	}
 	var report TestReport
 	for i, result := range results {
-		name := strings.TrimPrefix(result.Package, "data.") + "." + result.Name
 		// The last one may have come to its end before it noticed that it was stopped.
-		one := TestResult{Name: name, Passed: result.Pass() && (context.Cause(ctx) == nil || i < len(results)-1)}
+		one := TestResult{Name: strings.TrimPrefix(result.Package, "data.") + "." + result.Name,
+			Passed: result.Pass() && (context.Cause(ctx) == nil || i < len(results)-1)}
 		if result.Location != nil {
 			one.File, one.Line = result.Location.File, result.Location.Row
 		}
-		if one.Passed {
-			report.Passed = append(report.Passed, name)
-		} else {
+		if !one.Passed {
 			failed := failedTest(result)
 			one.Message = failed.Message
-			report.Failed = append(report.Failed, name)
 			if context.Cause(ctx) == nil {
 				found = append(found, failed)
 			}
@@ -132,13 +125,10 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	if cause := context.Cause(ctx); cause != nil {
 		end := stopped(cause, testFile(spec, modules), last)
 		if len(results) == 0 || last != results[len(results)-1].Package+"."+results[len(results)-1].Name { // it was left
-			report.Failed = append(report.Failed, end.Rule)
 			report.Results = append(report.Results, TestResult{Name: end.Rule, Message: end.Message, File: end.File, Line: end.Line})
 		}
 		found = append(found, end)
 	}
-	slices.Sort(report.Passed)
-	slices.Sort(report.Failed)
 	slices.SortFunc(found, func(a, b diag.Diagnostic) int { return strings.Compare(a.String(), b.String()) })
 	slices.SortFunc(report.Results, func(a, b TestResult) int { return strings.Compare(a.Name, b.Name) })
 	report.cover(compiler.Modules, coverage.Report(compiler.Modules))
@@ -268,7 +258,6 @@ func failedTest(result *tester.Result) diag.Diagnostic {
 }
 
 func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) {
-	covered, all := 0, 0
 	r.Files = map[string]FileCoverage{}
 	for _, file := range slices.Sorted(maps.Keys(report.Files)) {
 		lines := report.Files[file]
@@ -276,14 +265,9 @@ func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) 
 			continue
 		}
 		one := FileCoverage{Covered: lines.CoveredLines, All: lines.CoveredLines + lines.NotCoveredLines}
-		covered += one.Covered
-		all += one.All
 		one.Missed = rows(lines.NotCovered)
 		r.Files[file] = one
 		r.UncoveredRules = append(r.UncoveredRules, uncoveredRules(file, modules[file], lines)...)
-	}
-	if all > 0 {
-		r.Coverage = 100 * float64(covered) / float64(all)
 	}
 }
 

@@ -128,14 +128,8 @@ func leaveGoroutine() { runtime.Goexit() }
 // both traces for two.
 type both struct {
 	topdown.QueryTracer
-	meter
+	meter meter
 }
-
-// Enabled implements topdown.QueryTracer.
-func (b both) Enabled() bool { return true }
-
-// Config implements topdown.QueryTracer.
-func (b both) Config() topdown.TraceConfig { return b.QueryTracer.Config() }
 
 // TraceEvent implements topdown.QueryTracer.
 func (b both) TraceEvent(e topdown.Event) {

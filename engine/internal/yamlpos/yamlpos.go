@@ -224,6 +224,13 @@ func (f *File) Text(n *yaml.Node, what string) string {
 	return n.Value
 }
 
+// Only reads a field that can hold one word only.
+func (f *File) Only(field Field, code, word string) {
+	if text := f.Text(field.Value, field.Name); text != word {
+		f.Errorf(field.Value, code, "", "write "+word, "unknown %s %q", field.Name, text)
+	}
+}
+
 // Texts returns the texts of a list of scalars.
 func (f *File) Texts(n *yaml.Node, what string) []string {
 	var texts []string

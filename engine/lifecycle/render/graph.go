@@ -43,7 +43,7 @@ type interrupt struct {
 	rule string
 	to   engine.State
 	when string
-	from []engine.State
+	from []string
 }
 
 func newGraph(l *lifecycle.Lifecycle, counts Counts) graph {
@@ -74,11 +74,11 @@ func (g *graph) addRule(e lifecycle.Edge) {
 func (g *graph) addInterrupt(e lifecycle.Edge) {
 	for i := range g.interrupts {
 		if g.interrupts[i].rule == e.Rule {
-			g.interrupts[i].from = append(g.interrupts[i].from, e.From)
+			g.interrupts[i].from = append(g.interrupts[i].from, string(e.From))
 			return
 		}
 	}
-	g.interrupts = append(g.interrupts, interrupt{rule: e.Rule, to: e.To, when: e.When, from: []engine.State{e.From}})
+	g.interrupts = append(g.interrupts, interrupt{rule: e.Rule, to: e.To, when: e.When, from: []string{string(e.From)}})
 }
 
 // words is what a node says besides its name.
@@ -105,7 +105,7 @@ func Mermaid(l *lifecycle.Lifecycle, counts Counts) string {
 		fmt.Fprintf(&b, "    %s --> %s: %s\n", a.from, a.to, a.label())
 	}
 	for _, i := range g.interrupts {
-		fmt.Fprintf(&b, "    note right of %s: %s leads here from %s\n", i.to, i.rule, joined(i.from))
+		fmt.Fprintf(&b, "    note right of %s: %s leads here from %s\n", i.to, i.rule, strings.Join(i.from, ", "))
 	}
 	return b.String()
 }
@@ -134,12 +134,4 @@ func DOT(l *lifecycle.Lifecycle, counts Counts) string {
 	}
 	b.WriteString("}\n")
 	return b.String()
-}
-
-func joined(states []engine.State) string {
-	words := make([]string, len(states))
-	for i, s := range states {
-		words[i] = string(s)
-	}
-	return strings.Join(words, ", ")
 }

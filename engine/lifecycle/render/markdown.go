@@ -36,7 +36,7 @@ func Markdown(l *lifecycle.Lifecycle, counts Counts) string {
 	if len(g.interrupts) > 0 {
 		b.WriteString("\n## Interrupts, tried first\n\n| rule | to | when | from |\n|---|---|---|---|\n")
 		for _, i := range g.interrupts {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.rule, i.to, code(i.when), joined(i.from))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.rule, i.to, code(i.when), strings.Join(i.from, ", "))
 		}
 	}
 	for _, n := range g.states {

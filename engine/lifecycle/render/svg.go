@@ -69,7 +69,7 @@ func SVG(l *lifecycle.Lifecycle, counts Counts) string {
 	}
 	for i, n := range g.interrupts {
 		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", margin, d.height+lineHeight*(i+1),
-			escaped(fmt.Sprintf("%s: to %s from %s", n.rule, n.to, joined(n.from))))
+			escaped(fmt.Sprintf("%s: to %s from %s", n.rule, n.to, strings.Join(n.from, ", "))))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()

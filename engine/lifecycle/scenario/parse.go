@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,14 +28,12 @@ const (
 // say by the name of the fact. A nil lifecycle, one that does not compile, leaves states, rules and marks unchecked. All
 // problems are reported with their places; scenarios that have none are returned also beside others that do.
 func Parse(fileName string, data []byte, v *engine.Vocabulary, l *lifecycle.Lifecycle, settings map[string]engine.Value) ([]*Scenario, diag.List) {
-	p := &parser{file: yamlpos.Parse(fileName, data), vocabulary: v, lifecycle: l, names: map[string]int{}}
+	p := &parser{file: yamlpos.Parse(fileName, data), vocabulary: v, lifecycle: l, quiet: v.Quiet(), names: map[string]int{}}
 	if p.file.Root == nil {
 		return nil, p.file.Found
 	}
-	p.quiet = make(facts, len(v.Facts))
-	for i, f := range v.Facts {
-		p.quiet[i] = f.Quiet
-		if value, ok := settings[f.Name]; ok {
+	for name, value := range settings {
+		if i, ok := v.Index(name); ok {
 			p.quiet[i] = value
 		}
 	}
@@ -46,7 +45,7 @@ type parser struct {
 	file       *yamlpos.File
 	vocabulary *engine.Vocabulary
 	lifecycle  *lifecycle.Lifecycle
-	quiet      facts
+	quiet      engine.Values
 	names      map[string]int
 	// The words that a scenario may use; nil where the lifecycle that knows them does not compile.
 	states, rules, halting, marks []string
@@ -60,24 +59,22 @@ func (p *parser) collectWords() {
 	for _, e := range p.vocabulary.Effects {
 		p.effects = append(p.effects, e.Name)
 	}
-	if p.lifecycle == nil {
-		for mark := range p.vocabulary.Marks {
-			p.effects = append(p.effects, engine.MarkEffect+"("+mark+")")
+	marks := slices.Collect(maps.Keys(p.vocabulary.Marks))
+	if p.lifecycle != nil {
+		for _, s := range p.lifecycle.States() {
+			p.states = append(p.states, string(s))
 		}
-		return
+		p.rules = []string{lifecycle.RuleMigrated}
+		for _, e := range p.lifecycle.Edges() {
+			p.rules = append(p.rules, e.Rule)
+		}
+		slices.Sort(p.rules)
+		p.rules = slices.Compact(p.rules)
+		p.halting = slices.Concat(p.rules, p.effects, p.lifecycle.Invariants())
+		p.marks = p.lifecycle.Marks()
+		marks = p.marks
 	}
-	for _, s := range p.lifecycle.States() {
-		p.states = append(p.states, string(s))
-	}
-	p.rules = []string{lifecycle.RuleMigrated}
-	for _, e := range p.lifecycle.Edges() {
-		p.rules = append(p.rules, e.Rule)
-	}
-	slices.Sort(p.rules)
-	p.rules = slices.Compact(p.rules)
-	p.halting = slices.Concat(p.rules, p.effects, p.lifecycle.Invariants())
-	p.marks = p.lifecycle.Marks()
-	for _, mark := range p.marks {
+	for _, mark := range marks {
 		p.effects = append(p.effects, engine.MarkEffect+"("+mark+")")
 	}
 }
@@ -88,9 +85,9 @@ func (p *parser) root() []*Scenario {
 	for _, field := range p.file.Fields(p.file.Root, "the file", "apiVersion", "kind", "scenarios") {
 		switch field.Name {
 		case "apiVersion":
-			p.only(field, "yaml-api-version", apiVersion)
+			p.file.Only(field, "yaml-api-version", apiVersion)
 		case "kind":
-			p.only(field, "yaml-kind", kindName)
+			p.file.Only(field, "yaml-kind", kindName)
 		case "scenarios":
 			said = true
 			items := p.file.Items(field.Value, "scenarios")
@@ -111,12 +108,6 @@ func (p *parser) root() []*Scenario {
 		p.file.Errorf(p.file.Root, "yaml-missing-key", "", "add scenarios:", "the file has no scenarios")
 	}
 	return all
-}
-
-func (p *parser) only(field yamlpos.Field, code, word string) {
-	if text := p.file.Text(field.Value, field.Name); text != word {
-		p.file.Errorf(field.Value, code, "", "write "+word, "unknown %s %q", field.Name, text)
-	}
 }
 
 func (p *parser) scenario(item *yaml.Node) *Scenario {
@@ -190,11 +181,9 @@ func (p *parser) word(n *yaml.Node, scenario, code, what string, allowed []strin
 }
 
 func hint(text, what string, allowed []string) string {
-	if near := spelling.Nearest(text, allowed); near != "" {
-		return "did you mean " + near + "?"
-	}
+	otherwise := what + "s: " + strings.Join(allowed, ", ") // no page lists a bundle's own names
 	if what == "effect" && len(allowed) > 16 {
-		return "the reference page of effects lists what there is"
+		otherwise = "the reference page of effects lists what there is"
 	}
-	return what + "s: " + strings.Join(allowed, ", ") // of a bundle's own names no page tells
+	return spelling.Hint(text, allowed, otherwise)
 }

@@ -22,7 +22,7 @@ type Scenario struct {
 	State  engine.State
 	Expect Expectation
 
-	given    facts
+	given    engine.Values
 	at       *yaml.Node
 	expectAt *yaml.Node
 }
@@ -85,15 +85,4 @@ func effectNames(d engine.Decision) []string {
 		names = append(names, Effect(e))
 	}
 	return names
-}
-
-// facts holds one value per fact of the vocabulary.
-type facts []engine.Value
-
-// Fact implements engine.Facts.
-func (f facts) Fact(i int) engine.Value {
-	if i < 0 || i >= len(f) {
-		return engine.Value{}
-	}
-	return f[i]
 }

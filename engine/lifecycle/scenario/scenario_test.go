@@ -153,7 +153,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		"a halt":  {"claim.bound": engine.BoolValue(true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := make(facts, len(v.Facts))
+			f := make(engine.Values, len(v.Facts))
 			var said []Given
 			for i, kind := range v.Facts {
 				f[i] = kind.Quiet

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -75,15 +76,11 @@ func (m *model) example(f bdd.Ref, state engine.State, shows func(engine.Decisio
 		if !ok {
 			break
 		}
-		facts, exact := m.facts(f, assignment, state)
-		x := &Counterexample{State: state, Path: m.paths[state], Given: m.given(facts), Decision: m.lifecycle.Decide(facts)}
-		x.Confirmed = exact && shows(x.Decision)
+		x := m.decided(f, assignment, state, shows)
 		if x.Confirmed {
 			return x
 		}
-		if first == nil {
-			first = x
-		}
+		first = cmp.Or(first, x)
 		opaque := m.opaqueCube(f, assignment)
 		if opaque == bdd.True {
 			break
@@ -91,6 +88,13 @@ func (m *model) example(f bdd.Ref, state engine.State, shows func(engine.Decisio
 		f = m.Without(f, opaque)
 	}
 	return first
+}
+
+// decided has the lifecycle decide on the facts of an assignment.
+func (m *model) decided(f bdd.Ref, assignment []bool, state engine.State, shows func(engine.Decision) bool) *Counterexample {
+	facts, exact := m.facts(f, assignment, state)
+	d := m.lifecycle.Decide(facts)
+	return &Counterexample{State: state, Path: m.paths[state], Given: m.given(facts), Decision: d, Confirmed: exact && shows(d)}
 }
 
 // opaqueCube is the answers that an assignment gives to the opaque expressions on which f depends; True for none.
@@ -115,7 +119,7 @@ func (m *model) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 }
 
 // given lists the facts that are not quiet, but the state.
-func (m *model) given(v valuation) []scenario.Given {
+func (m *model) given(v engine.Values) []scenario.Given {
 	var all []scenario.Given
 	for i, f := range m.words.Facts {
 		if f.Name != engine.FactState && v[i].String() != m.quiet[i].String() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
@@ -44,7 +45,7 @@ func (s *spin) follow(forever map[position]bdd.Ref, at position, on bdd.Ref) ([]
 		if h == nil {
 			break
 		}
-		hops, examples = append(hops, h), append(examples, s.decided(h, at, assignment))
+		hops, examples = append(hops, h), append(examples, s.move(h, at, assignment))
 		kept := s.kept(h, at, assignment)
 		at = position{h.To, s.retries(h, at.retries)}
 		if assignment, ok = s.Cheapest(s.Restrict(s.And(forever[at], s.entered), kept), s.weights); ok {
@@ -104,21 +105,18 @@ func (s *spin) taken(at position, assignment []bool) *hop {
 	return nil
 }
 
-// decided has the lifecycle decide on the facts of an assignment, and says whether it makes the move.
-func (s *spin) decided(h *hop, at position, assignment []bool) *Counterexample {
+// move has the lifecycle decide on the facts of an assignment, and says whether it makes the move.
+func (s *spin) move(h *hop, at position, assignment []bool) *Counterexample {
 	assignment = slices.Clone(assignment)
 	for v, value := range s.counts[at.retries] {
 		assignment[v] = value
 	}
-	facts, exact := s.facts(h.fires[at.retries], assignment, at.state)
-	d := s.lifecycle.Decide(facts)
-	return &Counterexample{State: at.state, Path: s.paths[at.state], Given: s.given(facts), Decision: d,
-		Confirmed: exact && d.Moves() && d.Rule == h.Rule}
+	return s.decided(h.fires[at.retries], assignment, at.state, func(d engine.Decision) bool { return d.Moves() && d.Rule == h.Rule })
 }
 
 func (s *spin) tell(cycle []*hop, x *Counterexample) {
 	h := cycle[0]
-	s.add(diag.Error, CodeLivelock, h.At, h.Rule, x, hintOf(x, "let one of the guards ask for something that the move before it changes"),
+	s.add(diag.Error, CodeLivelock, h.At, h.Rule, x, "let one of the guards ask for something that the move before it changes",
 		"while nothing outside changes, moves follow each other without end: %s", cycleWords(cycle))
 }
 

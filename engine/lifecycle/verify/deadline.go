@@ -29,7 +29,7 @@ func (c *checker) checkDeadlines() {
 			}
 			if cycle, x := s.endedBy(forever, v, w); cycle != nil {
 				c.add(diag.Error, CodeDeadlineTooLate, w.After.At, w.Rule, x,
-					hintOf(x, "let it come no later than "+other.Rule+", and before it in the list"),
+					"let it come no later than "+other.Rule+", and before it in the list",
 					"in %s, the deadline of %s is never reached, because %s leaves the state sooner, and without it servers go round "+
 						"by their deadlines for ever: %s",
 					v.Name, w.Rule, other.Rule, cycleWords(cycle))

@@ -34,7 +34,7 @@ func (s *spin) checkDestinations() {
 					continue
 				}
 				s.add(diag.Error, CodeDestination, w.At, w.Rule, x,
-					hintOf(x, "name the state "+string(to)+", or lead the rule there"),
+					"name the state "+string(to)+", or lead the rule there",
 					"in %s, %s serves the operation %s and leads to %s; that operation is for the state %s, which is known by its name",
 					v.Name, w.Rule, operation, w.To, to)
 			}

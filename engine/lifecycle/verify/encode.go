@@ -22,7 +22,7 @@ type encoder struct {
 	lifecycle *lifecycle.Lifecycle
 	ast       *lifecycle.AST
 	safety    *lifecycle.Safety
-	quiet     valuation
+	quiet     engine.Values
 	groups    []*group
 	weights   []int
 	// vocables are the words that each enum or string is asked for, without its quiet one, with their variables; other is
@@ -53,7 +53,7 @@ const otherText = "some other"
 func newEncoder(l *lifecycle.Lifecycle, limit int, assumed []*lifecycle.Expression) *encoder {
 	ast := l.AST()
 	e := &encoder{Manager: bdd.New(limit), reader: readAll(ast, assumed), lifecycle: l, ast: ast, safety: ast.Safety,
-		quiet: quiet(ast.Vocabulary), vocables: map[int][]vocable{}, outcomes: map[outcomeKey]outcome{},
+		quiet: ast.Vocabulary.Quiet(), vocables: map[int][]vocable{}, outcomes: map[outcomeKey]outcome{},
 		evaluators: map[*primitive]*lifecycle.Expression{}}
 	e.assignVariables()
 	e.domain, e.assumed = e.possible(), bdd.True

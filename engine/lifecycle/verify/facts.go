@@ -21,7 +21,7 @@ const (
 
 // facts makes facts of an assignment. They are exact where every question in the support of f is answered as the
 // assignment says; comparisons that were not explored and opaque expressions may keep it from that.
-func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
+func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v engine.Values, exact bool) {
 	v = slices.Clone(e.quiet)
 	if i, ok := e.words.Index(engine.FactState); ok {
 		v[i] = engine.StringValue(string(state))
@@ -59,7 +59,7 @@ func textValue(kind engine.Kind, word string) engine.Value {
 	return engine.StringValue(word)
 }
 
-func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
+func (e *encoder) takeExample(g *group, assignment []bool, v engine.Values) {
 	var s uint64
 	for i, p := range g.comparisons {
 		if i < maxComparisons && assignment[p.variable] {
@@ -75,7 +75,7 @@ func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
 type puzzle struct {
 	*encoder
 	assignment []bool
-	facts      valuation
+	facts      engine.Values
 	// asked are the opaque expressions that matter, kept the other questions, and vary the facts that may be changed.
 	asked, kept []*primitive
 	vary        []int
@@ -83,7 +83,7 @@ type puzzle struct {
 }
 
 // answerOpaque looks for values by which the opaque expressions that matter have the answers assigned.
-func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valuation, bool) {
+func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v engine.Values) (engine.Values, bool) {
 	z := &puzzle{encoder: e, assignment: assignment, facts: v}
 	support := e.Support(f)
 	for _, p := range e.primitives {
@@ -111,7 +111,7 @@ func (z *puzzle) solve(k int) bool {
 	}
 	at := z.vary[k]
 	kept := z.facts[at]
-	for _, candidate := range append([]engine.Value{kept}, z.candidates(at, z.asked)...) {
+	for _, candidate := range append([]engine.Value{kept}, z.candidates(at)...) {
 		if z.tries >= maxTriesEach || z.encoder.tries >= maxTries {
 			break
 		}
@@ -126,11 +126,11 @@ func (z *puzzle) solve(k int) bool {
 
 func (z *puzzle) solved() bool {
 	for _, p := range z.kept {
-		if p.holds(z.facts) != z.assigned(p, z.assignment) {
+		if p.holds(z.facts) != (z.assignment[z.variableOf(p)] != p.flipped) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(z.asked, func(p *primitive) bool { return !z.opaqueAgrees(p, z.assignment, z.facts) })
+	return !slices.ContainsFunc(z.asked, func(p *primitive) bool { return !z.agrees(p) })
 }
 
 // variableOf is the variable of a primitive that is not opaque, or one that is in no support.
@@ -146,32 +146,28 @@ func (e *encoder) variableOf(p *primitive) int {
 	return -1
 }
 
-func (e *encoder) assigned(p *primitive, assignment []bool) bool {
-	return assignment[e.variableOf(p)] != p.flipped
-}
-
-// opaqueAgrees evaluates an opaque expression with CEL itself.
-func (e *encoder) opaqueAgrees(p *primitive, assignment []bool, v valuation) bool {
-	x, ok := e.evaluators[p]
+// agrees evaluates an opaque expression with CEL itself.
+func (z *puzzle) agrees(p *primitive) bool {
+	x, ok := z.evaluators[p]
 	if !ok {
-		x, _ = e.lifecycle.Compile("opaque", p.word) // nil where its text cannot be compiled by itself: it then stays open
-		e.evaluators[p] = x
+		x, _ = z.lifecycle.Compile("opaque", p.word) // nil where its text cannot be compiled by itself: it then stays open
+		z.evaluators[p] = x
 	}
 	if x == nil {
 		return false
 	}
-	value, err := e.lifecycle.Evaluate(x, v)
-	if p.failure >= 0 && assignment[p.failure] {
+	value, err := z.lifecycle.Evaluate(x, z.facts)
+	if p.failure >= 0 && z.assignment[p.failure] {
 		return err != nil
 	}
-	return err == nil && value == assignment[p.variable]
+	return err == nil && value == z.assignment[p.variable]
 }
 
 // candidates are values of a fact by which an opaque expression may have another answer.
-func (e *encoder) candidates(fact int, asked []*primitive) []engine.Value {
-	f := e.words.Facts[fact]
+func (z *puzzle) candidates(fact int) []engine.Value {
+	f := z.words.Facts[fact]
 	var literals []any
-	for _, p := range asked {
+	for _, p := range z.asked {
 		if slices.Contains(p.reads, fact) {
 			literals = append(literals, p.literals...)
 		}
@@ -185,7 +181,7 @@ func (e *encoder) candidates(fact int, asked []*primitive) []engine.Value {
 			all = append(all, engine.EnumValue(w))
 		}
 	case engine.String:
-		for _, w := range append(texts(literals), e.askedOf(fact)...) {
+		for _, w := range append(texts(literals), z.askedOf(fact)...) {
 			for _, variant := range []string{w, w + "x", "x" + w, strings.ToLower(w), strings.ToUpper(w)} {
 				all = append(all, engine.StringValue(variant))
 			}

@@ -13,25 +13,17 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-const unconfirmed = "no facts could be constructed that show it, because it depends on expressions that are not taken apart; " +
-	"compare facts with literals to have it decided"
-
-// hintOf is the hint of a finding, or why it may be of facts that do not exist.
-func hintOf(x *Counterexample, hint string) string {
-	if x.Confirmed {
-		return hint
-	}
-	return hint + "; " + unconfirmed
-}
-
 func haltedBy(cause engine.HaltCause, rule string) func(engine.Decision) bool {
 	return func(d engine.Decision) bool { return d.Halt != nil && d.Halt.Cause == cause && d.Halt.Rule == rule }
 }
 
 // checkSafety looks for facts on which a safety rule or an invariant halts a decision in the state.
 func (c *checker) checkSafety(v *view) {
-	for i := range v.exits {
-		w := &v.exits[i]
+	report := func(b breach, code string, at lifecycle.Place, rule, halted, what, remedy string) {
+		c.addShown(v, b.on, haltedBy(engine.HaltSafety, halted), diag.Error, code, at, rule, remedy+b.rule.Must.Source,
+			"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
+	}
+	for _, w := range v.exits {
 		for _, b := range w.breaches {
 			what := fmt.Sprintf("enter %s", w.To)
 			switch {
@@ -40,51 +32,38 @@ func (c *checker) checkSafety(v *view) {
 			case b.mark != "":
 				what = "clear " + b.mark
 			}
-			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Rule)); x != nil {
-				c.add(diag.Error, CodeSafetyMove, w.At, w.Rule, x, hintOf(x, "let its guard ask for "+b.rule.Must.Source),
-					"in %s, %s can %s where %s forbids it: %s", v.Name, w.Rule, what, b.rule.Rule, b.rule.Doc)
-			}
+			report(b, CodeSafetyMove, w.At, w.Rule, w.Rule, w.Rule+" can "+what, "let its guard ask for ")
 		}
 	}
 	for _, s := range v.stays {
 		for _, b := range s.breaches {
-			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, s.Effect.Name)); x != nil {
-				c.add(diag.Error, CodeSafetyStay, s.At, string(v.Name), x,
-					hintOf(x, "add an exit that is taken wherever this does not hold: "+b.rule.Must.Source),
-					"in %s, which has %s, a server can stay where %s forbids it: %s", v.Name, s.Effect.Name, b.rule.Rule, b.rule.Doc)
-			}
+			report(b, CodeSafetyStay, s.At, string(v.Name), s.Effect.Name, "which has "+s.Effect.Name+", a server can stay",
+				"add an exit that is taken wherever this does not hold: ")
 		}
 	}
-	for i := range v.effects {
-		w := &v.effects[i]
+	for _, w := range v.effects {
 		for _, b := range w.breaches {
 			what := w.Effect.Name + " can be wanted"
 			if b.mark != "" {
 				what += " and would set " + b.mark
 			}
-			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Effect.Name)); x != nil {
-				c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x,
-					hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
-					"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
-			}
+			report(b, CodeSafetyEffect, w.At, string(v.Name), w.Effect.Name, what, "let its when, or an exit before it, ask for ")
 		}
 	}
 	for i, on := range v.breaches {
 		invariant := c.ast.Invariants[i]
-		if x := c.exampleIn(v, c.And(on, c.assumed), haltedBy(engine.HaltInvariant, invariant.Rule)); x != nil {
-			c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
-				"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
-		}
+		c.addShown(v, on, haltedBy(engine.HaltInvariant, invariant.Rule), diag.Error, CodeInvariant, invariant.At, invariant.Rule,
+			"change the state so that it holds, or the invariant",
+			"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
 	}
 }
 
 // checkErrors looks for facts on which a guard is an error.
 func (c *checker) checkErrors(v *view) {
 	report := func(on bdd.Ref, at lifecycle.Place, rule, what string) {
-		if x := c.exampleIn(v, c.And(on, c.assumed), haltedBy(engine.HaltGuardError, rule)); x != nil {
-			c.add(diag.Warning, CodeGuardError, at, rule, x, hintOf(x, "guard against it in the definition, for example x != 0 && y / x > 2"),
-				"in %s, %s can be an error, and the server would be halted", v.Name, what)
-		}
+		c.addShown(v, on, haltedBy(engine.HaltGuardError, rule), diag.Warning, CodeGuardError, at, rule,
+			"guard against it in the definition, for example x != 0 && y / x > 2",
+			"in %s, %s can be an error, and the server would be halted", v.Name, what)
 	}
 	for _, w := range v.exits {
 		report(w.errs, w.At, w.Rule, "the guard of "+w.Rule)
@@ -118,23 +97,13 @@ func (c *checker) checkQuarrels(v *view) {
 	for i := range v.effects {
 		for j := range v.effects[:i] {
 			one, other := &v.effects[j], &v.effects[i]
-			if !c.undo(one.Effect.Name, other.Effect.Name) {
-				continue
-			}
-			x := c.exampleIn(v, c.And(one.wants, other.wants, c.assumed), func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
-			if x != nil {
-				c.add(diag.Error, CodeQuarrel, other.At, string(v.Name), x, hintOf(x, "let their guards exclude each other"),
+			if slices.Contains(one.Kind.Undoes, other.Effect.Name) || slices.Contains(other.Kind.Undoes, one.Effect.Name) {
+				c.addShown(v, c.And(one.wants, other.wants), func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() },
+					diag.Error, CodeQuarrel, other.At, string(v.Name), "let their guards exclude each other",
 					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect.Name, other.Effect.Name)
 			}
 		}
 	}
-}
-
-// undo says whether two effects undo each other, whichever of them says so.
-func (m *model) undo(one, other string) bool {
-	a, _ := m.ast.Vocabulary.Effect(one)
-	b, _ := m.ast.Vocabulary.Effect(other)
-	return slices.Contains(a.Undoes, other) || slices.Contains(b.Undoes, one)
 }
 
 func (c *checker) checkToItself(v *view, w *wayOut) {
@@ -162,13 +131,12 @@ func (c *checker) checkExitGuard(v *view, i int) {
 			shadowed = append(shadowed, later.Rule)
 		}
 	}
+	hint, so := "leave it out, or ask what was meant", ""
 	if len(shadowed) > 0 {
-		c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "put it last, or tighten the guard",
-			"in %s, the guard of %s is always true where it is asked: %s can never fire", v.Name, w.Rule, strings.Join(shadowed, ", "))
-		return
+		hint, so = "put it last, or tighten the guard", fmt.Sprintf(": %s can never fire", strings.Join(shadowed, ", "))
 	}
-	c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "leave it out, or ask what was meant",
-		"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
+	c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, hint,
+		"in %s, the guard of %s is always true where it is asked%s", v.Name, w.Rule, so)
 }
 
 // maxOverlaps bounds how many pairs of exits that can hold at once are reported.

@@ -295,7 +295,7 @@ func (s *spin) hop(v *view, w *wayOut, entered bdd.Ref) *hop {
 	}
 	to := s.stateOf(w.To)
 	h := &hop{wayOut: w, from: v.Name, marks: s.marksAfter(w.Clears, to.Marks), refused: s.unlisted(to)}
-	counted := s.depends(fires, s.counts[0])
+	counted := s.Restrict(fires, s.counts[0]) != fires
 	for _, fixed := range s.counts {
 		f := fires
 		if counted {
@@ -305,19 +305,6 @@ func (s *spin) hop(v *view, w *wayOut, entered bdd.Ref) *hop {
 		h.serves = append(h.serves, s.Without(f, s.withoutOperation(f)))
 	}
 	return h
-}
-
-func (s *spin) depends(f bdd.Ref, on bdd.Fixed) bool {
-	if len(on) == 0 {
-		return false
-	}
-	support := s.Support(f)
-	for v := range on {
-		if support.Has(v) {
-			return true
-		}
-	}
-	return false
 }
 
 // retries is the number of retries after the move.

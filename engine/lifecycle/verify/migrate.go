@@ -37,7 +37,7 @@ func (c *checker) checkMigrations() {
 				on := c.And(b.on, c.assumed, c.domain)
 				if x := c.example(on, from, haltedBy(engine.HaltSafety, lifecycle.RuleMigrated)); x != nil {
 					c.add(diag.Error, CodeSafetyMove, c.ast.MigrateAt[from], lifecycle.RuleMigrated, x,
-						hintOf(x, hint),
+						hint,
 						"a server left in %s can %s %s where %s forbids it, and is halted: %s", from, what, to.Name, b.rule.Rule, b.rule.Doc)
 				}
 			}

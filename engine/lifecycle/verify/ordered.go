@@ -73,7 +73,7 @@ func groupsOf(words *engine.Vocabulary, primitives []*primitive) []*group {
 
 // explore finds out which comparisons can hold together. In every gap between two literals each fact gets as many values
 // as there are facts, so that every order of them occurs that can.
-func (g *group) explore(words *engine.Vocabulary, base valuation) {
+func (g *group) explore(words *engine.Vocabulary, base engine.Values) {
 	candidates := make([][]int64, len(g.facts))
 	combinations := 1
 	for i, f := range g.facts {
@@ -148,7 +148,7 @@ func (g *group) decided() [][]placed {
 
 // candidates are values of one fact, its quiet value first and then those nearest to what it is compared with. An age is
 // never negative and a duration always above zero.
-func (g *group) candidates(kind engine.Kind, base valuation, fact int) []int64 {
+func (g *group) candidates(kind engine.Kind, base engine.Values, fact int) []int64 {
 	all := []int64{numberOf(base[fact])}
 	marks := []int64{}
 	for _, p := range g.comparisons {

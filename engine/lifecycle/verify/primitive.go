@@ -51,7 +51,7 @@ type operand struct {
 	literal int64
 }
 
-func (o operand) value(v valuation) int64 {
+func (o operand) value(v engine.Values) int64 {
 	if o.fact < 0 {
 		return o.literal
 	}
@@ -103,7 +103,7 @@ func (p *primitive) first() int {
 }
 
 // holds answers a primitive that is not opaque.
-func (p *primitive) holds(v valuation) bool {
+func (p *primitive) holds(v engine.Values) bool {
 	switch p.kind {
 	case isTrue:
 		return v[p.fact].Bool()
@@ -114,21 +114,6 @@ func (p *primitive) holds(v valuation) bool {
 	default:
 		return p.op.holds(p.left.value(v), p.right.value(v))
 	}
-}
-
-// valuation is one combination of facts, by vocabulary position.
-type valuation []engine.Value
-
-// Fact implements engine.Facts.
-func (v valuation) Fact(i int) engine.Value { return v[i] }
-
-// quiet is the valuation about which nothing is said.
-func quiet(words *engine.Vocabulary) valuation {
-	v := make(valuation, len(words.Facts))
-	for i, f := range words.Facts {
-		v[i] = f.Quiet
-	}
-	return v
 }
 
 // ordered makes a value of an ordered kind.

@@ -83,9 +83,9 @@ func (a author) lifecycle(of []string) string {
 }
 
 // facts are random, near to what definitions compare them with; not all of them can occur.
-func (a author) facts(state engine.State) valuation {
+func (a author) facts(state engine.State) engine.Values {
 	w := words()
-	v := quiet(w)
+	v := w.Quiet()
 	set := func(name string, value engine.Value) {
 		i, ok := w.Index(name)
 		if !ok {
@@ -113,7 +113,7 @@ func (a author) facts(state engine.State) valuation {
 }
 
 // assignmentOf is the answers to all questions on the facts.
-func assignmentOf(e *encoder, v valuation) []bool {
+func assignmentOf(e *encoder, v engine.Values) []bool {
 	assignment := make([]bool, len(e.weights))
 	for _, p := range e.primitives {
 		switch p.kind {
@@ -147,7 +147,7 @@ func foretold(c *model, v *view, assignment []bool) string {
 		switch {
 		case c.Holds(w.errs, assignment):
 			return "GuardError " + w.Rule
-		case c.Holds(w.breached, assignment):
+		case c.Holds(w.fires, assignment) && !c.Holds(w.taken, assignment):
 			return "SafetyRule " + w.Rule
 		case c.Holds(w.fires, assignment):
 			return "fires " + w.Rule
@@ -303,7 +303,7 @@ func TestNoLivelockIsMissed(t *testing.T) {
 }
 
 // spins moves a machine while nothing outside changes, and says how it goes round; empty where it comes to rest.
-func spins(l *lifecycle.Lifecycle, v valuation) string {
+func spins(l *lifecycle.Lifecycle, v engine.Values) string {
 	w := words()
 	at := func(name string) int { i, _ := w.Index(name); return i }
 	var rules []string
@@ -356,7 +356,7 @@ func compiledText(t testing.TB, text string) *lifecycle.Lifecycle {
 // viewed is a lifecycle before anything was looked for.
 func viewed(_ testing.TB, l *lifecycle.Lifecycle) *model { return newModel(l, maxNodes, nil) }
 
-func possible(c *model, v valuation) bool {
+func possible(c *model, v engine.Values) bool {
 	for _, x := range c.safety.Axioms {
 		if holds, err := c.lifecycle.Evaluate(x, v); err != nil || !holds {
 			return false
@@ -366,7 +366,7 @@ func possible(c *model, v valuation) bool {
 }
 
 // evaluated asks CEL itself.
-func evaluated(e *encoder, source string, v valuation) (bool, error) {
+func evaluated(e *encoder, source string, v engine.Values) (bool, error) {
 	x, ok := expressions[source]
 	if !ok {
 		var err error

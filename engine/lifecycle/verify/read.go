@@ -19,7 +19,7 @@ type reader struct {
 	known      map[string]int
 	// forms are the expressions read, and deadlines the comparisons of the age with what an exit waits for.
 	forms     map[*lifecycle.Expression]read
-	deadlines map[deadlineKey]*form
+	deadlines map[*lifecycle.Deadline]*form
 	// typed is the expression being read; inState says that it asks for the state, in a form that was understood.
 	typed   *celast.AST
 	inState bool
@@ -30,18 +30,9 @@ type read struct {
 	asksState bool
 }
 
-type deadlineKey struct {
-	fact    int
-	literal int64
-}
-
-func keyOf(d *lifecycle.Deadline) deadlineKey {
-	return deadlineKey{d.Fact, int64(d.Literal)}
-}
-
 // readAll reads every expression that a decision can depend on.
 func readAll(ast *lifecycle.AST, assumed []*lifecycle.Expression) *reader {
-	r := &reader{words: ast.Vocabulary, known: map[string]int{}, forms: map[*lifecycle.Expression]read{}, deadlines: map[deadlineKey]*form{}}
+	r := &reader{words: ast.Vocabulary, known: map[string]int{}, forms: map[*lifecycle.Expression]read{}, deadlines: map[*lifecycle.Deadline]*form{}}
 	safety := ast.Safety
 	r.read(safety.Axioms...)
 	r.read(safety.AfterMove...)
@@ -109,7 +100,7 @@ func (r *reader) mark(word string) *form {
 }
 
 func (r *reader) readDeadline(d *lifecycle.Deadline) {
-	if d == nil || r.deadlines[keyOf(d)] != nil {
+	if d == nil || r.deadlines[d] != nil {
 		return
 	}
 	age, _ := r.words.Index(engine.FactAge)
@@ -117,5 +108,5 @@ func (r *reader) readDeadline(d *lifecycle.Deadline) {
 	if d.Fact >= 0 {
 		right = operand{fact: d.Fact}
 	}
-	r.deadlines[keyOf(d)] = negated(r.comparison(less, operand{fact: age}, right))
+	r.deadlines[d] = negated(r.comparison(less, operand{fact: age}, right))
 }

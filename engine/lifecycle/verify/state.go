@@ -68,8 +68,8 @@ type wayOut struct {
 	open, fires, errs bdd.Ref
 	// breaches are where a safety rule forbids the move, by rule in the order in which they are asked.
 	breaches []breach
-	// breached is all of them, and taken is where it is taken and none forbids it.
-	breached, taken bdd.Ref
+	// taken is where it is taken and none forbids it.
+	taken bdd.Ref
 	// leads says that it can take a server to another state.
 	leads bool
 }
@@ -142,7 +142,11 @@ func (m *model) look(st *lifecycle.State) *view {
 		open = m.And(open, m.Or(m.Not(w.due), w.when.no))
 		v.exits = append(v.exits, w)
 	}
-	open = m.lookAtStaying(v, open)
+	for _, s := range st.Stays {
+		breaches, left := m.broken(open, s.Requirements, v.Name, nil, breach{})
+		v.stays = append(v.stays, staying{Ensured: s.Ensured, breaches: breaches, halted: m.Without(open, left)})
+		open = left
+	}
 	for _, e := range st.Ensure {
 		w := wanted{Ensured: e, when: m.condition(e.When, asked{state: st.Name}), open: open}
 		w.wants = m.And(open, w.when.yes)
@@ -174,7 +178,7 @@ func (m *model) inState(st *lifecycle.State) bdd.Ref {
 func (m *model) lookAtExit(v *view, x *lifecycle.Exit, open bdd.Ref) wayOut {
 	w := wayOut{Exit: x, due: bdd.True, when: m.condition(x.When, asked{state: v.Name}), open: open}
 	if x.After != nil {
-		w.due = m.encode(m.deadlines[keyOf(x.After)], v.Name).yes
+		w.due = m.encode(m.deadlines[x.After], v.Name).yes
 	}
 	come := m.And(open, w.due)
 	w.fires = m.And(come, w.when.yes)
@@ -192,7 +196,6 @@ func (m *model) lookAtExit(v *view, x *lifecycle.Exit, open bdd.Ref) wayOut {
 	moved := m.marksAfter(x.Clears, m.stateOf(x.To).Marks)
 	ask(m.safety.Enter[x.To], moved, breach{})
 	ask(m.safety.Arrive[x.To], moved, breach{})
-	w.breached = m.Without(w.fires, w.taken)
 	w.leads = w.To != v.Name && m.occurs(v, w.taken)
 	return w
 }
@@ -207,22 +210,6 @@ func (m *model) broken(left bdd.Ref, all []*lifecycle.Requirement, state engine.
 		breaches, left = append(breaches, like), m.And(left, holds)
 	}
 	return breaches, left
-}
-
-// lookAtStaying looks at what must hold to stay, for each effect that the state has, and returns where it all does.
-func (m *model) lookAtStaying(v *view, open bdd.Ref) bdd.Ref {
-	seen := map[string]bool{}
-	for _, e := range v.Ensure {
-		all := m.safety.Stays[e.Effect.Name]
-		if len(all) == 0 || seen[e.Effect.Name] {
-			continue
-		}
-		seen[e.Effect.Name] = true
-		breaches, left := m.broken(open, all, v.Name, nil, breach{})
-		v.stays = append(v.stays, staying{Ensured: e, breaches: breaches, halted: m.Without(open, left)})
-		open = left
-	}
-	return open
 }
 
 func (m *model) stateOf(name engine.State) *lifecycle.State {

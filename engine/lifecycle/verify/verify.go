@@ -22,6 +22,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
@@ -134,7 +135,23 @@ type checker struct {
 	overlaps int
 }
 
+const unconfirmed = "no facts could be constructed that show it, because it depends on expressions that are not taken apart; " +
+	"compare facts with literals to have it decided"
+
+// addShown adds a finding where facts in a state show it.
+func (c *checker) addShown(v *view, on bdd.Ref, shows func(engine.Decision) bool,
+	severity diag.Severity, code string, at lifecycle.Place, rule, hint, format string, args ...any,
+) {
+	if x := c.exampleIn(v, c.And(on, c.assumed), shows); x != nil {
+		c.add(severity, code, at, rule, x, hint, format, args...)
+	}
+}
+
+// add adds a finding. Its hint says as well where it may be of facts that do not exist.
 func (c *checker) add(severity diag.Severity, code string, at lifecycle.Place, rule string, x *Counterexample, hint, format string, args ...any) {
+	if x != nil && !x.Confirmed {
+		hint += "; " + unconfirmed
+	}
 	c.findings = append(c.findings, Finding{Counterexample: x, Diagnostic: diag.Diagnostic{Severity: severity, Code: code,
 		File: c.ast.File, Line: at.Line, Column: at.Column, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hint}})
 }
