@@ -25,7 +25,7 @@ import (
 func accepts(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
 	p, _ := policies.PlacementOf(c)
 	candidate := policies.CandidateOf(s, policies.Hardware{})
-	return p.Accepts(&candidate)
+	return p.Brief(&candidate).Accepted
 }
 
 // checkPlacement tells if a server was given to a claim whose placement does not accept it. One that names the claim already is not
