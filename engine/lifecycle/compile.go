@@ -96,13 +96,10 @@ func (c *compiler) checkInitial(s spec) {
 // stateHint names the state that was meant, or all that there are.
 func (c *compiler) stateHint(meant string) string {
 	names := slices.Sorted(maps.Keys(c.states))
-	if near := spelling.Nearest(meant, names); near != "" {
-		return "did you mean " + near + "?"
-	}
 	if len(names) == 0 {
 		return "define it under states"
 	}
-	return "states: " + strings.Join(names, ", ")
+	return spelling.Hint(meant, names, "states: "+strings.Join(names, ", "))
 }
 
 // itemAt is one item of a list; the list itself where it has none.

@@ -55,10 +55,7 @@ func (c *compiler) compileEnsure(stateName string, e ensureSpec) *Ensured {
 		for _, k := range c.vocabulary.Effects {
 			names = append(names, k.Name)
 		}
-		hint := "effects: " + strings.Join(names, ", ")
-		if near := spelling.Nearest(e.do, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
+		hint := spelling.Hint(e.do, names, "effects: "+strings.Join(names, ", "))
 		c.file.Errorf(e.at, "effect-unknown", stateName, hint, "there is no effect %q", e.do)
 		return nil
 	}

@@ -249,10 +249,7 @@ func (p *guardParse) ensuring(at celast.Expr, effect string) *Condition {
 	if p.effects[effect] {
 		return &Condition{Op: IfEnsuring, Word: effect}
 	}
-	hint := "the reference page lists the effects"
-	if near := spelling.Nearest(effect, slices.Collect(maps.Keys(p.effects))); near != "" {
-		hint = "did you mean " + near + "?"
-	}
+	hint := spelling.Hint(effect, slices.Collect(maps.Keys(p.effects)), "the reference page lists the effects")
 	return p.fail(at, "guard-unknown-effect", fmt.Sprintf("there is no effect %q", effect), hint)
 }
 
@@ -275,10 +272,7 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 		return nil
 	}
 	if !p.states[word] {
-		hint := "name a state of this lifecycle"
-		if near := spelling.Nearest(word, slices.Collect(maps.Keys(p.states))); near != "" {
-			hint = "did you mean " + near + "?"
-		}
+		hint := spelling.Hint(word, slices.Collect(maps.Keys(p.states)), "name a state of this lifecycle")
 		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), hint)
 	}
 	g := &Condition{Op: IfState, Word: word}

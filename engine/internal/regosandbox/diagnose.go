@@ -100,10 +100,8 @@ func explainType(d *diag.Diagnostic, err *ast.Error) {
 			d.Hint = refusalHint(name)
 			return
 		}
-		d.Message, d.Hint = fmt.Sprintf("there is no function %s", m[1]), "define it, or import the package that does"
-		if near := spelling.Nearest(m[1], allowedNames()); near != "" {
-			d.Hint = "did you mean " + near + "?"
-		}
+		d.Message = fmt.Sprintf("there is no function %s", m[1])
+		d.Hint = spelling.Hint(m[1], allowedNames(), "define it, or import the package that does")
 		return
 	}
 	switch details := err.Details.(type) {

@@ -190,11 +190,9 @@ func (p *parser) word(n *yaml.Node, scenario, code, what string, allowed []strin
 }
 
 func hint(text, what string, allowed []string) string {
-	if near := spelling.Nearest(text, allowed); near != "" {
-		return "did you mean " + near + "?"
-	}
+	all := what + "s: " + strings.Join(allowed, ", ") // of a bundle's own names no page tells
 	if what == "effect" && len(allowed) > 16 {
-		return "the reference page of effects lists what there is"
+		all = "the reference page of effects lists what there is"
 	}
-	return what + "s: " + strings.Join(allowed, ", ") // of a bundle's own names no page tells
+	return spelling.Hint(text, allowed, all)
 }
