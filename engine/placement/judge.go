@@ -41,10 +41,8 @@ func (p *Placement) judge(c *selection.Candidate) (Judgement, condition) {
 	if p == nil {
 		return Judgement{Accepted: true}, condition{}
 	}
-	if p.where != nil {
-		if code := p.where.rejects(c); code != "" {
-			return Judgement{Code: code}, condition{fieldWhere, 0, p.where}
-		}
+	if code := p.where.rejects(c); code != "" {
+		return Judgement{Code: code}, condition{fieldWhere, 0, p.where}
 	}
 	j, why := p.alternative(c)
 	if !j.Accepted {
@@ -62,8 +60,11 @@ func (p *Placement) judge(c *selection.Candidate) (Judgement, condition) {
 	return j, condition{}
 }
 
-// rejects is the code with which a condition turns a server away; empty where it holds.
+// rejects is the code with which a condition turns a server away; empty where it holds, and where there is none.
 func (e *expression) rejects(c *selection.Candidate) string {
+	if e == nil {
+		return ""
+	}
 	switch e.holds(c) {
 	case celrule.True:
 		return ""
@@ -80,11 +81,7 @@ func (p *Placement) alternative(c *selection.Candidate) (Judgement, condition) {
 		if !a.selector.Matches(c.Labels) {
 			continue
 		}
-		code := ""
-		if a.where != nil {
-			code = a.where.rejects(c)
-		}
-		switch code {
+		switch code := a.where.rejects(c); code {
 		case "":
 			return Judgement{Accepted: true, Alternative: i}, condition{}
 		case CodeError:
