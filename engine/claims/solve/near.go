@@ -25,7 +25,7 @@ const (
 	// PerhapsElseByOperator: the policy turns the server away only by what changes or does not, such as counts, time or health, or by
 	// what nobody knows yet of the machine.
 	PerhapsElseByOperator
-	// ByOperator: whoever runs the fleet or keeps its policy has to act.
+	// ByOperator: an operator of the fleet or keeps its policy has to act.
 	ByOperator
 	// Perhaps: the same of the claim's placement, and of the labels of the inventory that it selects.
 	Perhaps
@@ -134,7 +134,7 @@ func (a Answer) Passes(code string) string {
 // Words says it for people.
 func (p Passing) Words() string {
 	return [...]string{"by itself", "when another claim or a maintenance ends",
-		"perhaps by itself, else when whoever runs the fleet acts", "when whoever runs the fleet acts",
+		"perhaps by itself, else when an operator of the fleet acts", "when an operator of the fleet acts",
 		"perhaps by itself, else not, as the claim is", "not, as the claim is"}[p]
 }
 
