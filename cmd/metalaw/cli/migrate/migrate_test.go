@@ -107,7 +107,7 @@ func TestThePlanSaysOfEachServerWhatThePageOfTheMigrationSays(t *testing.T) {
 			planned{"a", "Available", "Off", "Available", []string{}, "stays", "Inspected, clean and free to claim."}},
 		"free and running": {left("a", "Available", "On"), nil,
 			planned{"a", "Available", "On", "Initial", []string{"Stranger"}, "FoundRunning to Observing",
-				"Found running and not ours; nothing is touched, also after a power cycle of its own, until a user consents."}},
+				"Found running and not ours; nothing is touched, also after a power cycle of its own, until somebody consents."}},
 		"held by its claim": {left("a", "Reserved", "On", holds("web")), []client.Object{claimFor("web", "a", "Bound")},
 			planned{"a", "Reserved", "On", "Reserved", []string{"Dirty", "Managed"}, "stays, BootAsClaimed, PowerAsClaimed",
 				"Dirty: it names a claim; Managed: a machine in state Reserved was booted by its operator; Bound to a claim, which owns power and boot; powered off once released."}},
