@@ -43,7 +43,7 @@ var _ = Describe("Safety rule 4: never change what a running machine boots", fun
 })
 
 var _ = Describe("Safety rule 5: a machine found running is not ours to stop", func() {
-	It("observes it, also after a power cycle of its own, until a user consents", func(ctx SpecContext) {
+	It("observes it, also after a power cycle of its own, until somebody consents", func(ctx SpecContext) {
 		before := theWorld.fleet.LastWrite()
 		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Power = emulator.PowerOn })
 		name := serverOf(m)
