@@ -34,7 +34,7 @@ func namedStates() []bundle.NamedState {
 			Hint: "name the state Reserved in which servers boot and run what their claims ask for"},
 		{State: engine.State(v1alpha1.StateError), Code: bundle.CodeCanaryErrorsUnbounded,
 			Consequence: "canary.maxErrors bounds nothing: a canary is paused by halts alone",
-			Hint:        "name the state Error to which servers go that somebody has to look at"},
+			Hint:        "name the state Error to which servers go that an operator has to look at"},
 	}
 }
 

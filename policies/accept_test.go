@@ -71,7 +71,7 @@ func TestABundleIsWarnedOfWhatItsNamesMean(t *testing.T) {
 				replaced(files, file, `\bError\b`, "Broken")
 			}
 		}, []string{`lifecycle.yaml:40:3: warning: there is no state Error, so that canary.maxErrors bounds nothing: a canary is paused by halts alone ` +
-			`(name the state Error to which servers go that somebody has to look at) [canary-errors-unbounded]`}},
+			`(name the state Error to which servers go that an operator has to look at) [canary-errors-unbounded]`}},
 		"of a state Reserved that has another name": {func(files bundle.Files) {
 			replaced(files, "bundle.yaml", `(?m)^name: .*$`, "name: fleet")
 			for _, file := range []string{"lifecycle.yaml", "scenarios.yaml"} {

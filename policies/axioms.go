@@ -20,7 +20,7 @@ var axioms = []engine.Axiom{
 	{Holds: `claim.bound == (claim.power != "None")`,
 		Doc: "A bound claim always says what power it wants, and no other claim is asked."},
 	{Holds: `bmc.reachable || bmc.identity == "Unknown"`,
-		Doc: "Whoever does not answer is not known."},
+		Doc: "A BMC that does not answer is not known."},
 	{Holds: `bmc.identity == "Same" || (bmc.power == "Unknown" && bmc.health == "Unknown" && !bmc.overrideSet)`,
 		Doc: "What another machine, or one that is not known, says of itself is true of that one alone."},
 	{Holds: `!wipe.running || (!wipe.verified && !wipe.failed)`,

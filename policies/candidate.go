@@ -5,6 +5,7 @@ package policies
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +28,7 @@ const RackMetadata = v1alpha1.MetadataAnnotationPrefix + "rack"
 // CandidateOf is what a selection policy may know of a server. What the agent did not report is taken from what the BMC
 // says, where it says it.
 func CandidateOf(s *v1alpha1.Server, h Hardware) selection.Candidate {
-	h.fillFrom(s.Status)
+	h = h.FilledFrom(s)
 	c := selection.Candidate{
 		Name:          s.Name,
 		Labels:        s.Labels,
@@ -104,11 +105,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 		InService:   s.Spec.ServerMaintenanceRef != nil,
 		Deleting:    !s.DeletionTimestamp.IsZero(),
 	}
-	if s.Status.Lifecycle != nil {
-		for _, mark := range s.Status.Lifecycle.Marks {
-			state.Dirty = state.Dirty || mark == MarkDirty
-		}
-	}
+	state.Dirty = s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, MarkDirty)
 	return state
 }
 

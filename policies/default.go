@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/metalaw/metalaw/engine/bundle"
 )
@@ -54,9 +53,6 @@ func ownFiles(name string) (bundle.Files, error) {
 	}
 	files := bundle.Files{}
 	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
 		data, err := fs.ReadFile(shipped, path.Join(dir, e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("shipped bundle %q: %w", name, err)

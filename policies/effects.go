@@ -45,11 +45,11 @@ var marks = map[string]string{
 	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
 		"Stored with the record of a power-on of ours from off, and before the first boot for a claim.",
 	MarkDirty: "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
-	MarkStranger: "The machine was seen running, and is not ours to touch: we did not boot it, no claim holds it, and nobody consented. " +
+	MarkStranger: "The machine was seen running, and is not ours to touch: we did not boot it, no claim holds it, and no user consented. " +
 		"Kept by the engine from then on, whatever the machine does by itself, until one of these changes; no bundle sets or clears it.",
-	MarkLocated: "The system switched the locator light on because a state asks for it, and switches it off once it is in a state " +
-		"that has Locate and does not. " +
-		"Stored before the light is; gone once it shows off, or somebody asks for a light.",
+	MarkLocated: "The system switched the locator light on because a state asks for it. It switches the light off once it is in a state " +
+		"that has Locate and does not ask for the light. " +
+		"Stored before the light is; gone once it shows off, or a user asks for a light.",
 }
 
 // The names of the operations that somebody may ask for by annotation and that a state may accept.

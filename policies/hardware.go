@@ -140,14 +140,9 @@ func (h Hardware) IsKnown(s *v1alpha1.Server) bool {
 	}
 }
 
-// FilledFrom is what is known of a machine together with what its BMC says of it.
+// FilledFrom is what is known of a machine, with what its BMC says where the agent said nothing.
 func (h Hardware) FilledFrom(s *v1alpha1.Server) Hardware {
-	h.fillFrom(s.Status)
-	return h
-}
-
-// fillFrom takes from the BMC's inventory what the agent did not say.
-func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
+	status := &s.Status
 	h.fillProcessors(status.Processors)
 	if h.MemoryBytes == 0 && status.TotalSystemMemory != nil {
 		h.MemoryBytes = status.TotalSystemMemory.Value()
@@ -156,7 +151,7 @@ func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
 		h.NICCount = int64(len(status.NetworkInterfaces))
 	}
 	if h.DiskCount > 0 {
-		return
+		return h
 	}
 	for _, storage := range status.Storages {
 		for _, drive := range storage.Drives {
@@ -174,6 +169,7 @@ func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
 			h.addDisk(kind, bytes)
 		}
 	}
+	return h
 }
 
 func (h *Hardware) fillProcessors(processors []v1alpha1.Processor) {

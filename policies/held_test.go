@@ -48,8 +48,8 @@ func TestAQuotaThatOrphanedServersFillSaysSo(t *testing.T) {
 	}{
 		"there is room":    {5, claims.Held{Servers: 4, Orphaned: 4}, ""},
 		"no claim is gone": {4, claims.Held{Servers: 4, Orphaned: 0}, full},
-		"some claims are gone": {4, claims.Held{Servers: 4, Orphaned: 3}, full + "; counted are servers held for claims that are gone (3): " +
-			"ask whoever runs the fleet to release them, or create such a claim again under its name, with the spec.serverRef that it had"},
+		"some claims are gone": {4, claims.Held{Servers: 4, Orphaned: 3}, full + "; counted are servers held for claims that are gone (3). " +
+			"Ask an operator of the fleet to release them, or create such a claim again under its name, with the spec.serverRef that it had"},
 		"no server is allowed":    {0, claims.Held{Servers: 4, Orphaned: 3}, "the quota of the namespace allows its claims no server; this one gets one once the quota is raised"},
 		"the namespace has fewer": {4, claims.Held{Servers: 3, Orphaned: 1}, ""},
 	} {

@@ -17,28 +17,23 @@ const StatedInterface = "by-annotation-"
 // OnRecord sums up what a Server and an inventory know of the hardware of a machine. Either may be nil.
 func OnRecord(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) bmcsystems.Record {
 	var r bmcsystems.Record
-	serial := func(text string) {
-		if text != "" && !slices.Contains(r.SerialNumbers, text) {
-			r.SerialNumbers = append(r.SerialNumbers, text)
-		}
-	}
-	mac := func(text string) {
-		if text != "" && !slices.Contains(r.MACs, text) {
-			r.MACs = append(r.MACs, text)
+	add := func(to *[]string, text string) {
+		if text != "" && !slices.Contains(*to, text) {
+			*to = append(*to, text)
 		}
 	}
 	if s != nil {
-		serial(s.Status.SerialNumber)
+		add(&r.SerialNumbers, s.Status.SerialNumber)
 		for i := range s.Status.NetworkInterfaces {
 			if nic := s.Status.NetworkInterfaces[i]; !strings.HasPrefix(nic.Name, StatedInterface) {
-				mac(nic.MACAddress)
+				add(&r.MACs, nic.MACAddress)
 			}
 		}
 	}
 	if inventory != nil && inventory.Report != nil {
-		serial(inventory.Report.Data.SystemInfo.SystemInformation.SerialNumber)
+		add(&r.SerialNumbers, inventory.Report.Data.SystemInfo.SystemInformation.SerialNumber)
 		for i := range inventory.Report.Data.NetworkInterfaces {
-			mac(inventory.Report.Data.NetworkInterfaces[i].MACAddress)
+			add(&r.MACs, inventory.Report.Data.NetworkInterfaces[i].MACAddress)
 		}
 	}
 	return r

@@ -79,12 +79,12 @@ var (
 	// alone, which the budgets and the freezes of wipes count.
 	noResetIntoAWipe = engine.Requirement{
 		Rule: "NeverWipeByReset", Must: `operation.name == "force-off-server" || boot.purpose != "Wipe"`,
-		Doc: "a reset that somebody asks for never boots a wipe",
+		Doc: "a reset that a user asks for never boots a wipe",
 	}
 	noResetIntoTheProbe = engine.Requirement{
 		Rule: "NeverOnAClaim",
 		Must: `operation.name == "force-off-server" || boot.purpose != "Probe" || !server.claimRefSet || claim.released`,
-		Doc:  "a reset that somebody asks for never boots the probe on a machine on which a claim is written",
+		Doc:  "a reset that a user asks for never boots the probe on a machine on which a claim is written",
 	}
 	// What a claim boots is gone once a boot of ours has taken its place; until then PowerOn waits.
 	ownBoot = engine.Requirement{
@@ -130,7 +130,7 @@ var (
 		Rule: "NotInUse",
 		Must: `claim.released || operation.name == "park" || (!claim.bound && !claim.missing && !marked("Dirty")) || ` +
 			`(!marked("Dirty") && (lifecycle.state == "Available" || lifecycle.state == "Initial"))`,
-		Doc: "a machine that a claim holds, or whose last holder nobody released, is powered off only as the claim, its release " +
+		Doc: "a machine that a claim holds, or whose last holder was not released, is powered off only as the claim, its release " +
 			"or an operation asks",
 	}
 	notAStranger = engine.Requirement{
@@ -168,14 +168,14 @@ var (
 	// power cycle makes it ours.
 	leftToItself = engine.Requirement{
 		Rule: "LeftToItself", Must: `!marked("Stranger")`,
-		Doc: "a machine that was found running is left to itself, on or off, until a claim turns out to hold it or somebody consents",
+		Doc: "a machine that was found running is left to itself, on or off, until a claim turns out to hold it or a user consents",
 	}
 	// Entering Observing forgets nothing, but leaving it would: no state after it knows that what runs, or ran last, is not
 	// ours. A machine that goes off by itself has not been given to us. Somebody who forces the server elsewhere by hand
 	// takes that upon himself; the rules of the state that he forces it to hold all the same.
 	observedUntilConsent = engine.Requirement{
 		Rule: "ObservedUntilConsent", Must: `claim.bound || marked("Managed") || operation.consented`,
-		Doc: "a machine found running is observed until a claim turns out to hold it or somebody consents",
+		Doc: "a machine found running is observed until a claim turns out to hold it or a user consents",
 	}
 	// Whoever was handed the machine works on it until somebody says that he has done. A state of another name would be no
 	// such state to whatever looks for it.
@@ -187,7 +187,7 @@ var (
 	// whatever its new holder does with it. Who forces a server to Parked by hand has it left alone as it is.
 	parkedOnlyOff = engine.Requirement{
 		Rule: "ParkedOnlyOff", Must: `bmc.power == "Off" || server.parked`,
-		Doc: "a machine is handed to somebody outside only once it is seen to be off",
+		Doc: "a machine is handed to an outsider only once it is seen to be off",
 	}
 	// A boot of ours begins from Off. The boot facts are those of the present entry, so that a boot which stands was prepared
 	// while the machine was off and may well run by now; that it is asked for again changes nothing. Power that is not known,
@@ -259,7 +259,7 @@ var kept = []string{MarkStranger}
 var forfeits = map[string]engine.Forfeit{
 	MarkManaged: {
 		Loses: "its machine is a stranger's again. While it runs it is not powered off and not offered, and is left to itself " +
-			"until somebody consents or a claim turns out to hold it",
+			"until a user consents or a claim turns out to hold it",
 		Instead: "leave Managed out of clears:; to give a machine away delete its Server",
 	},
 }

@@ -93,5 +93,5 @@ func (k *equivalenceClasses) offer(e *index.Entry) bool {
 
 // accepts says whether the placement of the class accepts a server, whatever the counts of its spread are.
 func (c *equivalenceClass) accepts(e *index.Entry) bool {
-	return c.placed == nil || c.placed.Accepts(e.Candidate().Facts())
+	return c.placed == nil || c.placed.Brief(e.Candidate().Facts()).Accepted
 }

@@ -285,7 +285,7 @@ func (r *cycle) unassume(m *member) {
 	if m.todo.Action == solve.Bind {
 		if m.done == inDoubt {
 			r.s.uncertain.unsure(m.claim.UID, m.entry.Name())
-		} else if e := r.s.fleet.Release(m.entry.Name(), m.claim.UID); e != nil && e.IsFree() {
+		} else if e := r.s.fleet.Release(m.entry.Name(), string(m.claim.UID)); e != nil && e.IsFree() {
 			r.returned = append(r.returned, e)
 		}
 	}

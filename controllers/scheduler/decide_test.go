@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 		{"name and selector must both match", fleetOf(aServer("a"), aServer("b", labelled("rack", "1"))), byName{},
 			aClaim("c", naming("a"), selecting("rack", "1")), "NoServers: 0 of 2 servers match"},
 		{"a name that does not exist", fleetOf(aServer("a")), byName{}, aClaim("c", naming("z")),
-			"ServerNotFound: the server that spec.serverRef names does not exist; the claim gets it once it does; " +
+			"ServerNotFound: the server that spec.serverRef names does not exist; the claim gets it once it does. " +
 				"serverRef cannot be changed: if the name is wrong, delete the claim and create another"},
 		{"a named server that is taken", fleetOf(aServer("a", taken)), byName{}, aClaim("c", naming("a")), serverTaken},
 		{"a named server that is taken, and that the claim does not tolerate", fleetOf(aServer("a", taken, tainted)), byName{}, aClaim("c", naming("a")),
@@ -89,7 +89,7 @@ func TestDecide(t *testing.T) {
 		{"kept after the end of its holder", fleetOf(aServer("a", writtenFor("other", "uid-other"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"),
 			func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })), byName{}, aClaim("c", naming("a")),
 			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until it is given up; ` +
-				`this claim may get the server once it is wiped; ask who runs the fleet`},
+				`this claim may get the server once it is wiped; ask an operator of the fleet`},
 		{"kept after the end of its holder, and the claim does not tolerate it", fleetOf(aServer("a", tainted, writtenFor("other", "uid-other"),
 			annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"), func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })),
 			byName{}, aClaim("c", naming("a")), leftOut + "taint"},

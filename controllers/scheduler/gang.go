@@ -128,7 +128,7 @@ func (r *cycle) tryGang(ctx context.Context, key gangKey, denied error) {
 func (r *cycle) release(t *bindAttempt) {
 	for _, m := range t.members {
 		if m.entry != nil {
-			r.s.fleet.Release(m.entry.Name(), m.claim.UID)
+			r.s.fleet.Release(m.entry.Name(), string(m.claim.UID))
 		}
 	}
 	r.snapshot.Forget()

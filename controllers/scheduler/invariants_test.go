@@ -25,7 +25,7 @@ import (
 func accepts(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
 	p, _ := policies.PlacementOf(c)
 	candidate := policies.CandidateOf(s, policies.Hardware{})
-	return p.Accepts(&candidate)
+	return p.Brief(&candidate).Accepted
 }
 
 // checkPlacement tells if a server was given to a claim whose placement does not accept it. One that names the claim already is not
@@ -155,7 +155,7 @@ func (w *world) checkCalm() {
 	}
 	for name, members := range gangs {
 		w.checkGangCalm(name, members, slices.DeleteFunc(slices.Clone(free), func(s *v1alpha1.Server) bool {
-			return kept[s.Name] != "" && !slices.ContainsFunc(members, func(c *v1alpha1.ServerClaim) bool { return c.UID == kept[s.Name] })
+			return kept[s.Name] != "" && !slices.ContainsFunc(members, func(c *v1alpha1.ServerClaim) bool { return string(c.UID) == kept[s.Name] })
 		}))
 	}
 }
@@ -181,7 +181,7 @@ func (w *world) mayStand(spread *placement.Spread, c *v1alpha1.ServerClaim, s *v
 			case has:
 				written[rack]++
 				both[rack]++
-			case kept[one.Name] == other.UID:
+			case kept[one.Name] == string(other.UID):
 				both[rack]++
 			}
 		}

@@ -78,7 +78,7 @@ func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
 	w.now = w.now.Add(worthRewriting)
 	w.s.messages.restate() // which finds that it is to be asked again
 	w.must(w.pass())
-	const gone = "; counted are servers held for claims that are gone (1): ask whoever runs the fleet to release them, " +
+	const gone = "; counted are servers held for claims that are gone (1). Ask an operator of the fleet to release them, " +
 		"or create such a claim again under its name, with the spec.serverRef that it had"
 	if diff := cmp.Diff(full+gone, said()); diff != "" {
 		t.Error("once it is known: ", diff)

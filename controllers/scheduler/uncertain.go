@@ -167,7 +167,7 @@ func (s *Scheduler) lookUp(ctx context.Context, name string, uid types.UID) erro
 	} else if err == nil {
 		found = s.fleet.Wrote(&server)
 	}
-	s.fleet.Release(name, uid)
+	s.fleet.Release(name, string(uid))
 	if s.serverChanged(found) { // others may have written to it too
 		s.binder.freed.Store(true)
 	}

@@ -7,8 +7,6 @@ package claims
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/metalaw/metalaw/engine/placement"
@@ -97,14 +95,5 @@ func Before(a, b *Claim) int {
 
 // contractOf is the same text for claims that ask the hard contract for the same.
 func contractOf(spec selection.ClaimSpec) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q%q", spec.ServerRef, spec.Tolerations)
-	if spec.Selector != nil {
-		expressions := slices.Clone(spec.Selector.MatchExpressions)
-		slices.SortFunc(expressions, func(a, b selection.Expression) int {
-			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
-		})
-		fmt.Fprintf(&b, "%q%q", spec.Selector.MatchLabels, expressions) // fmt sorts the keys of a map
-	}
-	return b.String()
+	return fmt.Sprintf("%q%q%s", spec.ServerRef, spec.Tolerations, spec.Selector.Canonical())
 }

@@ -16,7 +16,7 @@ func QuotaExceeded(q bundle.Quota, namespace string, held Held, more int) string
 	if limit, _ := q.Limit(namespace); words == "" || limit == 0 || held.Orphaned == 0 {
 		return words
 	}
-	return words + fmt.Sprintf("; counted are servers held for claims that are gone (%d): ask whoever runs the fleet to release them, "+
+	return words + fmt.Sprintf("; counted are servers held for claims that are gone (%d). Ask an operator of the fleet to release them, "+
 		"or create such a claim again under its name, with the spec.serverRef that it had", held.Orphaned)
 }
 

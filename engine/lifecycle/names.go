@@ -77,5 +77,5 @@ func (c *compiler) checkMark(at *yaml.Node, state, mark string, nth int) {
 
 // markHint says what to do about a mark that nothing sets.
 func markHint(word string, marks map[string]bool) string {
-	return spelling.Hint(word, slices.Collect(maps.Keys(marks)), "a mark is set by a state's marks or by the engine")
+	return spelling.Hint(word, slices.Sorted(maps.Keys(marks)), "a mark is set by a state's marks or by the engine")
 }

@@ -4,16 +4,12 @@ package placement
 
 import "github.com/metalaw/metalaw/engine/selection"
 
-// The codes with which a placement turns a server away.
+// The codes with which a placement turns a server away, which Codes documents.
 const (
-	// CodePlacement: where is false, or no alternative matches.
 	CodePlacement = "placement"
-	// CodeError: a condition of the placement cannot be evaluated for the server.
-	CodeError = "placement-error"
-	// CodeSpread: too many of the claims that count are in the server's place already.
-	CodeSpread = "spread"
-	// CodeGang: the gang cannot have servers for all its members at once.
-	CodeGang = "gang"
+	CodeError     = "placement-error"
+	CodeSpread    = "spread"
+	CodeGang      = "gang"
 )
 
 // Codes documents every code, in the order in which they are checked.
@@ -26,14 +22,14 @@ func Codes() []selection.Code {
 		},
 		{
 			Code: CodeError, Meaning: "A condition of the claim's placement cannot be evaluated for the server: it is neither true nor false.",
-			Remedy: `Exclude what fails before the comparison, such as a division by a fact that is 0 where it is not known; ` +
-				`label("KEY") never fails, and server.labels["KEY"] does where there is no such label.`,
+			Remedy: `Exclude what fails before the comparison, such as a division by a fact that is 0 where it is not known. ` +
+				`label("KEY") never fails; server.labels["KEY"] fails where there is no such label.`,
 		},
 		{
 			Code: CodeSpread, Meaning: "With this server the claim's spread would exceed `maxSkew`, or the server has no value for its key.",
-			Remedy: "Wait until a server in an emptier place is free, raise `maxSkew`, or give the servers what the key names: a label of " +
-				"that key, or the annotation `metadata.metal.ironcore.dev/rack` for `rack`, and the labels `topology.kubernetes.io/zone` and " +
-				"`topology.kubernetes.io/region` for `zone` and `region`.",
+			Remedy: "Wait until a server in an emptier place is free, or raise `maxSkew`, or give the servers what the key names. " +
+				"For `rack` that is the annotation `metadata.metal.ironcore.dev/rack`. For `zone` and `region` these are the labels " +
+				"`topology.kubernetes.io/zone` and `topology.kubernetes.io/region`. Any other key is that of a label.",
 		},
 		{
 			Code: CodeGang, Meaning: "The server would do, but the claim's gang cannot have servers for all its members at once.",

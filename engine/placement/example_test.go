@@ -10,7 +10,7 @@ import (
 )
 
 // A claim of a gang keeps away from the rack in which another member is already.
-func ExamplePlacement_Sort() {
+func ExamplePlacement_Judge() {
 	p, found := placement.Parse(placement.File, `
 alternatives: [{where: server.gpus >= 8}, {}]
 preferred: [{weight: 10, where: server.nicMaxSpeed >= 100000}]
@@ -24,22 +24,17 @@ gang: {name: db, size: 2}
 	fleet := []*selection.Candidate{
 		{Name: "a", Rack: "r1", GPUs: 8}, {Name: "b", Rack: "r2"}, {Name: "c", Rack: "r2", NICMaxSpeed: 100000},
 	}
-	at := func(i int) *selection.Candidate { return fleet[i] }
-
-	counts := p.Places(len(fleet), at) // from servers in any state
-	counts["r1"]++                     // where the other member is
-
-	sorted := p.Sort(len(fleet), at, counts) // from those that the hard contract lets the claim have
-	for alternative, group := range sorted.Groups {
-		for _, i := range group {
-			fmt.Println("alternative", alternative, "server", fleet[i].Name, "score", sorted.Scores[i])
+	counts := map[string]int64{"r1": 1, "r2": 0} // r1 is where the other member is
+	for _, c := range fleet {
+		j := p.Judge(c)
+		if ok, why := p.Spread().Allows(p.Spread().Place(c), counts); !ok {
+			fmt.Println("server", c.Name, why)
+			continue
 		}
-	}
-	for code, r := range sorted.Rejections {
-		fmt.Println(code, r.Count, r.Message)
+		fmt.Println("server", c.Name, "alternative", j.Alternative, "score", j.Score)
 	}
 	// Output:
-	// alternative 1 server b score 0
-	// alternative 1 server c score 10
-	// spread 1 its rack has 1 of the claims that count and the emptiest (r2) has 0; with this one it would exceed maxSkew 1
+	// server a its rack has 1 of the claims that count and the emptiest (r2) has 0; with this one it would exceed maxSkew 1
+	// server b alternative 1 score 0
+	// server c alternative 1 score 10
 }

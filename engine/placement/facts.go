@@ -56,10 +56,7 @@ var facts = sync.OnceValue(func() factTable {
 	return table
 })
 
-var (
-	labelsType = reflect.TypeFor[map[string]string]()
-	wordsType  = reflect.TypeFor[[]string]()
-)
+var labelsType = reflect.TypeFor[map[string]string]()
 
 func (t *factTable) add(of reflect.Type, prefix string, path []int) {
 	for i := range of.NumField() {
@@ -70,10 +67,6 @@ func (t *factTable) add(of reflect.Type, prefix string, path []int) {
 			continue
 		case field.Type == labelsType:
 			f.Type = "map of string to string"
-		case field.Type == wordsType:
-			f.Type, f.kind = "list of string", engine.Set
-		case field.Type.Kind() == reflect.Bool:
-			f.Type, f.kind = "bool", engine.Bool
 		case field.Type.Kind() == reflect.Int64:
 			f.Type, f.kind = "int", engine.Int
 		case field.Type.Kind() == reflect.String:
@@ -92,8 +85,7 @@ func (t *factTable) add(of reflect.Type, prefix string, path []int) {
 }
 
 var celTypes = map[engine.Kind]*cel.Type{
-	0: cel.MapType(cel.StringType, cel.StringType), engine.Set: cel.ListType(cel.StringType),
-	engine.Bool: cel.BoolType, engine.Int: cel.IntType, engine.String: cel.StringType, engine.Enum: cel.StringType,
+	0: cel.MapType(cel.StringType, cel.StringType), engine.Int: cel.IntType, engine.String: cel.StringType, engine.Enum: cel.StringType,
 }
 
 func (f *Fact) field(c *selection.Candidate) reflect.Value {
@@ -109,15 +101,11 @@ type operand = celrule.Operand[*selection.Candidate]
 // operand reads the fact without CEL. A candidate has every fact.
 func (f *Fact) operand() operand {
 	switch f.kind {
-	case engine.Bool:
-		return operand{Kind: f.kind, Bool: func(c *selection.Candidate) (bool, bool) { return f.field(c).Bool(), true }}
 	case engine.Int:
 		return operand{Kind: f.kind, Number: func(c *selection.Candidate) (int64, bool) { return f.field(c).Int(), true }}
 	case engine.String, engine.Enum:
 		return operand{Kind: engine.String,
 			Text: func(c *selection.Candidate) (string, bool) { return f.field(c).String(), true }}
-	case engine.Set:
-		return operand{Kind: f.kind, Words: func(c *selection.Candidate) ([]string, bool) { return f.words(c), true }}
 	default:
 		return operand{}
 	}
@@ -126,11 +114,6 @@ func (f *Fact) operand() operand {
 func (f *Fact) labels(c *selection.Candidate) map[string]string {
 	labels, _ := f.field(c).Interface().(map[string]string)
 	return labels
-}
-
-func (f *Fact) words(c *selection.Candidate) []string {
-	words, _ := f.field(c).Interface().([]string)
-	return words
 }
 
 // names says how the names in a condition are read without CEL.
@@ -169,14 +152,10 @@ func (activation) Parent() cel.Activation { return nil }
 
 func (f *Fact) celValue(c *selection.Candidate) ref.Val {
 	switch f.kind {
-	case engine.Bool:
-		return types.Bool(f.field(c).Bool())
 	case engine.Int:
 		return types.Int(f.field(c).Int())
 	case engine.String, engine.Enum:
 		return types.String(f.field(c).String())
-	case engine.Set:
-		return types.NewStringList(types.DefaultTypeAdapter, f.words(c))
 	default:
 		return types.NewStringStringMap(types.DefaultTypeAdapter, f.labels(c))
 	}

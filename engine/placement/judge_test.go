@@ -92,18 +92,6 @@ func TestSort(t *testing.T) {
 	}
 }
 
-func TestPlacesAreThoseOfServersThatTheClaimCouldEverHave(t *testing.T) {
-	fleet := []*selection.Candidate{{Rack: "r1", GPUs: 1}, {Rack: "r1"}, {Rack: "r2"}, {Rack: "r3", GPUs: 8}, {GPUs: 8}}
-	at := func(i int) *selection.Candidate { return fleet[i] }
-	got := compiled(t, "where: 8 / server.gpus > 0\nspread: {key: rack, claims: {}}").Places(len(fleet), at)
-	if diff := cmp.Diff(map[string]int64{"r1": 0, "r3": 0}, got); diff != "" {
-		t.Error(diff)
-	}
-	if got := compiled(t, "where: server.gpus > 0").Places(len(fleet), at); got != nil {
-		t.Error(got)
-	}
-}
-
 func TestSpreadAllows(t *testing.T) {
 	for name, c := range map[string]struct {
 		skew   int

@@ -3,7 +3,6 @@
 package placement
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -144,47 +143,4 @@ func TestWhatOnlyCELEvaluatesIsEvaluatedByIt(t *testing.T) {
 			t.Errorf("%s: %+v", where, j)
 		}
 	}
-}
-
-// Sort says of each server what Judge and Spread.Allows say of it.
-func TestSortAgreesWithJudge(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		a := author{r}
-		var text strings.Builder
-		fmt.Fprintf(&text, "where: '%s'\nalternatives: [{where: '%s'}, {where: '%s'}]\n", a.condition(0), a.condition(0), a.condition(0))
-		fmt.Fprintf(&text, "preferred: [{weight: 3, where: '%s'}]\nspread: {key: rack, claims: {}}\n", a.condition(0))
-		p, found := Parse(File, text.String())
-		if p == nil {
-			if !strings.Contains(found.Err().Error(), "cel-cost") && !strings.Contains(found.Err().Error(), "cel-program") {
-				r.Fatal(text.String(), found)
-			}
-			return
-		}
-		fleet := make([]*selection.Candidate, 10)
-		for i := range fleet {
-			fleet[i] = a.server()
-		}
-		counts := map[string]int64{"a": 0, "ab": 1}
-		sorted := p.Sort(len(fleet), func(i int) *selection.Candidate { return fleet[i] }, counts)
-		group, rejected := map[int32]int{}, 0
-		for g, members := range sorted.Groups {
-			for _, i := range members {
-				group[i] = g
-			}
-		}
-		for _, one := range sorted.Rejections {
-			rejected += one.Count
-		}
-		if rejected+len(group) != len(fleet) {
-			r.Fatalf("%d are accepted and %d rejected", len(group), rejected)
-		}
-		for i, c := range fleet {
-			j := p.Judge(c)
-			allowed, _ := p.Spread().Allows(c.Rack, counts)
-			g, accepted := group[int32(i)]
-			if accepted != (j.Accepted && allowed) || (accepted && (g != j.Alternative || int64(sorted.Scores[i]) != j.Score)) {
-				r.Fatalf("server %d: group %d %t, %+v, allowed %t", i, g, accepted, j, allowed)
-			}
-		}
-	})
 }

@@ -4,6 +4,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,19 +166,10 @@ func (p *parser) require(n *yaml.Node, rule string, fields []yamlpos.Field, name
 		return
 	}
 	for _, name := range names {
-		if !has(fields, name) {
+		if !slices.ContainsFunc(fields, func(f yamlpos.Field) bool { return f.Name == name }) {
 			p.file.Errorf(n, "yaml-missing-key", rule, "add "+name+":", "%s is missing", name)
 		}
 	}
-}
-
-func has(fields []yamlpos.Field, name string) bool {
-	for _, f := range fields {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // number reads a whole number within bounds; 0 where it is none, which has been recorded then.

@@ -50,7 +50,7 @@ func (p *Placement) Gang() *Gang {
 	return p.gang
 }
 
-// Alternatives is how many groups Sort makes; at least one.
+// Alternatives is how many groups of servers there are; at least one.
 func (p *Placement) Alternatives() int {
 	if p == nil {
 		return 1
@@ -58,11 +58,11 @@ func (p *Placement) Alternatives() int {
 	return max(1, len(p.alternatives))
 }
 
-// Prefers says that Sort gives scores, so that the highest score of the policy alone does not decide.
+// Prefers says that Judge gives scores, so that the highest score of the policy alone does not decide.
 func (p *Placement) Prefers() bool { return p != nil && len(p.preferred) > 0 }
 
 // Asks is the same text for placements that ask for the same; comments and layout make no difference. Claims of one
-// namespace with the same text can share what Sort says, as long as the counts of Spread are the same.
+// namespace with the same text can share what Judge says.
 func (p *Placement) Asks() string {
 	if p == nil {
 		return ""

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/selection"
 )
@@ -111,13 +113,13 @@ func (s *Spread) keyWords() string {
 
 func (p *parser) spread(f yamlpos.Field) {
 	s := &Spread{MaxSkew: 1}
-	before := len(p.file.Found)
+	before, keyAt := len(p.file.Found), (*yaml.Node)(nil)
 	fields := p.file.Fields(f.Value, fieldSpread, "key", "maxSkew", "claims")
 	p.require(f.Value, fieldSpread, fields, "key")
 	for _, field := range fields {
 		switch field.Name {
 		case "key":
-			s.Key = p.file.Text(field.Value, "key")
+			keyAt, s.Key = field.Value, p.file.Text(field.Value, "key")
 			if !labelKey.MatchString(s.Key) {
 				p.file.Errorf(field.Value, "placement-key", fieldSpread, "write rack, zone, region or the key of a label",
 					"%q is no key of a place", s.Key)
@@ -144,19 +146,9 @@ func (p *parser) spread(f yamlpos.Field) {
 		s.gang = gang.Name
 	}
 	p.out.spread = s
-	p.spelledLikeFact(fields, s.Key)
-}
-
-// spelledLikeFact warns of a label that is spelled like a fact but for its capitals: servers may have such a label, but hardly ever do.
-func (p *parser) spelledLikeFact(fields []yamlpos.Field, key string) {
-	near := strings.ToLower(key)
-	if near == key || !slices.Contains(places, near) {
-		return
-	}
-	for _, f := range fields {
-		if f.Name == "key" {
-			p.warn(f.Value, "placement-key-case", fieldSpread, "did you mean "+near+"?",
-				"it goes by the label %s of servers, not by their %s", key, near)
-		}
+	// Servers may have a label that is spelled like a fact but for its capitals, but hardly ever do.
+	if near := strings.ToLower(s.Key); near != s.Key && slices.Contains(places, near) {
+		p.warn(keyAt, "placement-key-case", fieldSpread, "did you mean "+near+"?",
+			"it goes by the label %s of servers, not by their %s", s.Key, near)
 	}
 }

@@ -54,11 +54,6 @@ func (p *Policy) FollowsFleet() bool {
 // passing are facts of a server that change by themselves, or by its use.
 var passing = []string{"health", "availableSince", "availableDay", "timesClaimed"}
 
-// JudgesPassing says whether allow or reject follow what passes by itself: counts of the fleet, time, or how a server is at
-// the moment. Of what such a policy turns away today it may allow some tomorrow. Where the rules are
-// interpreted score counts as well, because it is not known what reads what.
-func (p *Policy) JudgesPassing() bool { return p.passing }
-
 // judgePassing says whether rules that read all this can say something else though nobody changes claim or server.
 func (r reads) judgePassing() bool {
 	return r.whole[ofFleet] || r.whole[ofCandidate] || len(r.fields.Of(passes)) > 0

@@ -80,7 +80,7 @@ func TestJudgesPassing(t *testing.T) {
 		"allow if helper(input.candidate)\nhelper(c) if count([1 | c.cores > 1]) > 0\n":                                   true,
 	} {
 		t.Run(body, func(t *testing.T) {
-			if got := compiled(t, rego(body)).JudgesPassing(); got != want {
+			if got := compiled(t, rego(body)).passing; got != want {
 				t.Error(got)
 			}
 		})

@@ -5,6 +5,7 @@ package selection
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // ClaimSpec is the part of a claim that the hard contract looks at.
@@ -111,14 +112,10 @@ func Free(server ServerState) bool {
 // bound already.
 func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 	for _, taint := range taints {
-		if taint.Effect != effectNoBind && taint.Effect != "" {
+		if cmp.Or(taint.Effect, effectNoBind) != effectNoBind {
 			continue
 		}
-		tolerated := false
-		for _, toleration := range tolerations {
-			tolerated = tolerated || toleration.Tolerates(taint)
-		}
-		if !tolerated {
+		if !slices.ContainsFunc(tolerations, func(t Toleration) bool { return t.Tolerates(taint) }) {
 			return taint, true
 		}
 	}
@@ -128,11 +125,7 @@ func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 // Tolerates: Exists compares the key, and with an empty key matches every taint; Equal (also when the operator is empty)
 // compares key and value; an empty effect matches every effect. Any other operator matches nothing.
 func (t Toleration) Tolerates(taint Taint) bool {
-	effect := taint.Effect
-	if effect == "" {
-		effect = effectNoBind
-	}
-	if t.Effect != "" && t.Effect != effect {
+	if t.Effect != "" && t.Effect != cmp.Or(taint.Effect, effectNoBind) {
 		return false
 	}
 	switch t.Operator {
@@ -146,10 +139,7 @@ func (t Toleration) Tolerates(taint Taint) bool {
 
 // String is the form that kubectl uses: key=value:effect.
 func (t Taint) String() string {
-	effect := t.Effect
-	if effect == "" {
-		effect = effectNoBind
-	}
+	effect := cmp.Or(t.Effect, effectNoBind)
 	if t.Value == "" {
 		return t.Key + ":" + effect
 	}

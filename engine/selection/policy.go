@@ -54,7 +54,8 @@ type Policy struct {
 	asks, tells regonative.Fields
 	// single: candidates of one class are evaluated each.
 	single bool
-	// passing is the answer of JudgesPassing.
+	// passing: allow or reject follow what passes by itself, such as counts, time or health. Where the rules are interpreted score
+	// counts as well.
 	passing bool
 }
 

@@ -3,6 +3,7 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -37,6 +38,18 @@ func (s *Selector) Matches(labels map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// Canonical is the same text for selectors that ask for the same.
+func (s *Selector) Canonical() string {
+	if s == nil {
+		return "-"
+	}
+	expressions := slices.Clone(s.MatchExpressions)
+	slices.SortFunc(expressions, func(a, b Expression) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+	})
+	return fmt.Sprintf("%q %q", s.MatchLabels, expressions) // fmt sorts the keys of a map
 }
 
 func (e Expression) matches(labels map[string]string) bool {

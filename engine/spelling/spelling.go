@@ -40,7 +40,7 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// Hint asks whether the nearest word was meant, or else says something else.
+// Hint asks whether the nearest word was meant; otherwise is what it says where none is near.
 func Hint(word string, words []string, otherwise string) string {
 	if near := Nearest(word, words); near != "" {
 		return "did you mean " + near + "?"

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/claims/index"
@@ -78,23 +76,4 @@ func matters(a, b *index.Record) bool {
 		return true
 	}
 	return b.State.State == selection.StateAvailable && a.State.Power != b.State.Power
-}
-
-// Assume has a server count as claimed by the claim of this UID and namespace.
-func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID, namespace string) (*Entry, bool) {
-	return x.Index.Assume(name, spec, string(claim), namespace)
-}
-
-// Release ends what was assumed of a server for a claim.
-func (x *Index) Release(name string, claim types.UID) *Entry {
-	return x.Index.Release(name, string(claim))
-}
-
-// Assumed says for which claim each server is assumed, by the server's name.
-func (x *Index) Assumed() map[string]types.UID {
-	all := map[string]types.UID{}
-	for name, uid := range x.Index.Assumed() {
-		all[name] = types.UID(uid)
-	}
-	return all
 }

@@ -101,7 +101,7 @@ func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
 	quota := bundle.Quota{Namespaces: map[string]int{"team": 1}}
 	served, err := Serve(context.Background(), nil, quota, []Member{{Claim: &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "db"}}}}, f)
 	want := "the claims of the namespace have 1 of the 1 servers that its quota allows; this one gets a server once another has ended, or the quota is raised" +
-		"; counted are servers held for claims that are gone (1): ask whoever runs the fleet to release them, " +
+		"; counted are servers held for claims that are gone (1). Ask an operator of the fleet to release them, " +
 		"or create such a claim again under its name, with the spec.serverRef that it had"
 	if refused := served.Answers[0].Refused; err != nil || refused == nil || refused.Message != want {
 		t.Errorf("%+v, %v", refused, err)

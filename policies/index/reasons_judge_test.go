@@ -144,7 +144,7 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 			counts[code]++
 		}
 	}
-	places := p.Places(len(matching), func(i int) *selection.Candidate { return &matching[i] })
+	places := placesOf(p, matching)
 	for i := range servers {
 		for k := range claims {
 			if ref := servers[i].Spec.ServerClaimRef; ref != nil && ref.Name == claims[k].Name && claims[k].Labels["app"] == "web" {
@@ -154,18 +154,12 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 			}
 		}
 	}
-	sorted := p.Sort(len(free), func(i int) *selection.Candidate { return &free[i] }, places)
-	for code, r := range sorted.Rejections {
-		counts[code] += r.Count
-	}
-	for _, group := range sorted.Groups {
+	for _, group := range grouped(p, free, places, counts) {
 		var candidates []*selection.PreparedCandidate
 		extra := map[string]float64{}
-		for _, i := range group {
-			candidates = append(candidates, selection.NewCandidate(free[i]))
-			if sorted.Scores != nil {
-				extra[free[i].Name] = float64(sorted.Scores[i])
-			}
+		for _, one := range group {
+			candidates = append(candidates, selection.NewCandidate(one))
+			extra[one.Name] = float64(p.Judge(&one).Score)
 		}
 		result, err := policy.Select(context.Background(), policies.SelectionClaimOf(c), candidates, fleet)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // What explain says and what admission says are two readings of one thing: the claim may get the server though nobody acts.
 func TestWhatMayPassByItselfIsSoForExplainAndAdmission(t *testing.T) {
 	const (
-		operator, perhapsPolicy = "when whoever runs the fleet acts", "perhaps by itself, else when whoever runs the fleet acts"
+		operator, perhapsPolicy = "when an operator of the fleet acts", "perhaps by itself, else when an operator of the fleet acts"
 		never, perhapsClaim     = "not, as the claim is", "perhaps by itself, else not, as the claim is"
 		gpus                    = v1alpha1.InventoryLabelPrefix + "gpus"
 		crowded                 = "reject contains {\"code\": \"crowded\", \"message\": \"m\"} if input.fleet.total < 5\n"

@@ -71,10 +71,10 @@ func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
 		passes[code] = got.Passes(code)
 	}
 	wantPasses := map[string]string{
-		"not-available": "1 by itself; 1 when whoever runs the fleet acts",
-		"claimed":       "3 when another claim or a maintenance ends; 1 when whoever runs the fleet acts",
+		"not-available": "1 by itself; 1 when an operator of the fleet acts",
+		"claimed":       "3 when another claim or a maintenance ends; 1 when an operator of the fleet acts",
 		"maintenance":   "when another claim or a maintenance ends",
-		"unclaimable":   "when whoever runs the fleet acts",
+		"unclaimable":   "when an operator of the fleet acts",
 		"selector":      "not, as the claim is",
 	}
 	if !maps.Equal(passes, wantPasses) {

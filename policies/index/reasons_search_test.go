@@ -172,7 +172,7 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 				for i, m := range members {
 					p, _ := policies.PlacementOf(m.Claim)
 					could, left, apart = append(could, allowed(t, policy, m, servers)), append(left, i), append(apart, p.Spread())
-					counts = append(counts, p.Places(len(feasible), func(i int) *selection.Candidate { return &feasible[i] }))
+					counts = append(counts, placesOf(p, feasible))
 					alike = alike && apart[i] != nil && apart[i].MaxSkew == apart[0].MaxSkew && maps.Equal(counts[i], counts[0])
 				}
 				want := ordersFor(could, racks, counts, apart, left, nil)

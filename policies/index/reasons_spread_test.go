@@ -107,7 +107,7 @@ func TestAServerWithoutAPlaceIsFartherThanOneThatIsCordoned(t *testing.T) {
 	want := []string{
 		"c-full: spread when another claim or a maintenance ends",
 		"d-held: claimed when another claim or a maintenance ends",
-		"b-cordoned: unclaimable when whoever runs the fleet acts",
+		"b-cordoned: unclaimable when an operator of the fleet acts",
 		"a-nowhere: spread not, as the claim is",
 	}
 	if !slices.Equal(got, want) {

@@ -79,22 +79,18 @@ func foreign(name string) error {
 
 // clash refuses a bundle in which another file has a package of the policy.
 func (a *adding) clash() error {
-	packages, err := a.packages()
-	if err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(a.files)) {
-		if !strings.HasSuffix(name, ".rego") || packages[name] != nil {
+		if !strings.HasSuffix(name, ".rego") || a.modules[name] != nil {
 			continue
 		}
 		module, err := parse(name, a.files[name])
 		if err != nil {
 			return fmt.Errorf("%s cannot be read; mend it first: %w", name, err)
 		}
-		for _, own := range packages {
-			if module.Package.Path.Equal(own) {
+		for _, own := range a.modules {
+			if module.Package.Equal(own.Package) {
 				return fmt.Errorf("%s has the package %s already, which is one of the policy; give it another one", name,
-					strings.TrimPrefix(own.String(), "data."))
+					strings.TrimPrefix(own.Package.Path.String(), "data."))
 			}
 		}
 	}
@@ -190,15 +186,14 @@ func (a *adding) main(file string) (*ast.Module, error) {
 
 // refers says that a file uses the policy's rules already.
 func (a *adding) refers(module *ast.Module) bool {
-	packages, err := a.packages()
 	found := false
 	ast.WalkRefs(module, func(ref ast.Ref) bool {
-		for _, own := range packages {
-			found = found || ref.HasPrefix(own)
+		for _, own := range a.modules {
+			found = found || ref.HasPrefix(own.Package.Path)
 		}
 		return found
 	})
-	return found && err == nil
+	return found
 }
 
 func lineOf(text string, row int) string {

@@ -46,6 +46,9 @@ type Policy struct {
 	Reads []string `json:"-"`
 	// Files are those that it adds to a bundle.
 	Files bundle.Files `json:"-"`
+
+	// modules are its Files, parsed.
+	modules map[string]*ast.Module
 }
 
 // Parameter is a rule of a policy that is a constant.
@@ -59,19 +62,6 @@ type Parameter struct {
 
 // Main is the name of its file with the rules.
 func (p Policy) Main() string { return p.Name + ".rego" }
-
-// packages are those of its rules and tests, by file.
-func (p Policy) packages() (map[string]ast.Ref, error) {
-	all := map[string]ast.Ref{}
-	for name, text := range p.Files {
-		module, err := parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		all[name] = module.Package.Path
-	}
-	return all, nil
-}
 
 // Names lists the policies, sorted.
 func Names() []string {
@@ -91,7 +81,7 @@ func Find(name string) (Policy, error) {
 	if !slices.Contains(Names(), name) {
 		return Policy{}, fmt.Errorf("there is no policy %q in the library", name)
 	}
-	p := Policy{Name: name, Files: bundle.Files{}}
+	p := Policy{Name: name, Files: bundle.Files{}, modules: map[string]*ast.Module{}}
 	entries, err := fs.ReadDir(shipped, name)
 	if err != nil {
 		return p, err
@@ -103,17 +93,16 @@ func Find(name string) (Policy, error) {
 		}
 		if e.Name() != "policy.yaml" {
 			p.Files[e.Name()] = data
+			if p.modules[e.Name()], err = parse(e.Name(), data); err != nil {
+				return p, err
+			}
 			continue
 		}
 		if err := yaml.UnmarshalStrict(data, &p); err != nil {
 			return p, fmt.Errorf("policy %s of the library: %w", name, err)
 		}
 	}
-	module, err := parse(p.Main(), p.Files[p.Main()])
-	if err != nil {
-		return p, err
-	}
-	p.Parameters = parametersOf(module)
+	p.Parameters = parametersOf(p.modules[p.Main()])
 	p.Reads, err = p.reads()
 	return p, err
 }
@@ -176,15 +165,10 @@ func (p Policy) reads() ([]string, error) {
 			return false
 		})
 	}
-	for name, text := range p.Files {
-		if strings.HasSuffix(name, "_test.rego") {
-			continue
+	for name, module := range p.modules {
+		if !strings.HasSuffix(name, "_test.rego") {
+			collect(module)
 		}
-		module, err := parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		collect(module)
 	}
 	for pkg, text := range map[string]string{"metalaw.selection": p.Selection, "metalaw.admission": p.Admission} {
 		if text == "" {

@@ -236,8 +236,8 @@ func TestParametersThatWereSetByHandAreTestedWithTheBundle(t *testing.T) {
 }
 
 func TestAPriorityThatEveryNamespaceMayAskForOrNoneIsWarnedOf(t *testing.T) {
-	const nobody = "reserve-per-zone keeps something for claims of priority 500, and those of no namespace may ask for more than 400, so that nobody can " +
-		"have it: lower priority, or in bundle.yaml, say in settings.claims.priority.namespaces who may ask for 500"
+	const nobody = "reserve-per-zone keeps something for claims of priority 500, and those of no namespace may ask for more than 400, so that no claim can " +
+		"have it. Lower priority, or in bundle.yaml, say in settings.claims.priority.namespaces who may ask for 500"
 	for name, c := range map[string]struct {
 		policy, priority string
 		max              int64
@@ -246,9 +246,9 @@ func TestAPriorityThatEveryNamespaceMayAskForOrNoneIsWarnedOf(t *testing.T) {
 		label            string
 	}{
 		"all may ask for it": {policy: "reserve-per-zone", priority: "500", max: 1000, want: "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
-			"up to 1000: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
+			"up to 1000. In bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
 		"all may ask for just that": {policy: "reserve-per-zone", priority: "500", max: 500, want: "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
-			"up to 500: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
+			"up to 500. In bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
 		"few may":                    {policy: "reserve-per-zone", priority: "500", max: 499, core: 500},
 		"nobody may":                 {policy: "reserve-per-zone", priority: "500", max: 100, core: 400, want: nobody},
 		"nobody may, and labels can": {policy: "reserve-per-zone", priority: "500", max: 100, core: 400, label: "vital"},

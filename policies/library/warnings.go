@@ -37,12 +37,12 @@ func (p Policy) Warnings(files bundle.Files, claims bundle.Claims) ([]string, er
 	labelled = labelled && !label.rule.Head.Value.Equal(ast.StringTerm(""))
 	switch {
 	case claims.Priority.Max >= priority:
-		return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of every namespace may ask for up to %d: in %s, "+
+		return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of every namespace may ask for up to %d. In %s, "+
 			"set settings.claims.priority.max below %d, and in settings.claims.priority.namespaces who may ask for more",
 			p.Name, priority, claims.Priority.Max, bundle.BundleFile, priority)}, nil
 	case most < priority && !labelled:
 		return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of no namespace may ask for more than %d, so that "+
-			"nobody can have it: lower %s, or in %s, say in settings.claims.priority.namespaces who may ask for %d",
+			"no claim can have it. Lower %s, or in %s, say in settings.claims.priority.namespaces who may ask for %d",
 			p.Name, priority, most, p.Priority, bundle.BundleFile, priority)}, nil
 	}
 	return nil, nil

@@ -14,11 +14,8 @@ import (
 func (x *Index) Assume(name string, spec selection.ClaimSpec, claim, namespace string) (*Entry, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e := x.servers[name]
-	if e == nil || !e.Eligible(spec) {
-		return nil, false
-	}
-	if _, taken := x.assumed[name]; taken {
+	e := x.available(name, spec)
+	if e == nil {
 		return nil, false
 	}
 	x.settle(e, -1)

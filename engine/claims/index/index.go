@@ -61,7 +61,7 @@ func (x *Index) Put(r Record, matters bool) *Entry {
 		}
 	} else {
 		e.slot = x.number()
-		x.all.add(e.slot)
+		x.all = x.all.with(e.slot)
 	}
 	x.servers[e.Name()], x.numbered[e.slot] = e, e
 	x.labels.add(e.State.Labels, e.slot)
@@ -88,7 +88,7 @@ func (x *Index) Gone(name string) *Entry {
 	x.remove(e)
 	x.sequence++
 	delete(x.servers, name)
-	x.all.remove(e.slot)
+	x.all = x.all.without(e.slot)
 	x.numbered[e.slot] = nil
 	x.spare = append(x.spare, e.slot)
 	return e
@@ -135,11 +135,11 @@ func (x *Index) settle(e *Entry, by int64) {
 		if e.since == x.sequence {
 			x.offered++
 		}
-		x.free.add(e.slot)
+		x.free = x.free.with(e.slot)
 		x.freeLabels.add(e.State.Labels, e.slot)
 		return
 	}
-	x.free.remove(e.slot)
+	x.free = x.free.without(e.slot)
 	x.freeLabels.remove(e.State.Labels, e.slot)
 }
 

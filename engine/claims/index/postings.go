@@ -11,16 +11,18 @@ import (
 // slots are servers by their number, in order. Four bytes for each keep an index over many labels small.
 type slots []uint32
 
-func (s *slots) add(n uint32) {
-	if at, found := slices.BinarySearch(*s, n); !found {
-		*s = slices.Insert(*s, at, n)
+func (s slots) with(n uint32) slots {
+	if at, found := slices.BinarySearch(s, n); !found {
+		return slices.Insert(s, at, n)
 	}
+	return s
 }
 
-func (s *slots) remove(n uint32) {
-	if at, found := slices.BinarySearch(*s, n); found {
-		*s = slices.Delete(*s, at, at+1)
+func (s slots) without(n uint32) slots {
+	if at, found := slices.BinarySearch(s, n); found {
+		return slices.Delete(s, at, at+1)
 	}
+	return s
 }
 
 // label is a key with its value.
@@ -32,22 +34,16 @@ type postings map[label]slots
 func (p postings) add(labels map[string]string, n uint32) {
 	for key, value := range labels {
 		l := label{key, value}
-		list := p[l]
-		list.add(n)
-		p[l] = list
+		p[l] = p[l].with(n)
 	}
 }
 
 func (p postings) remove(labels map[string]string, n uint32) {
 	for key, value := range labels {
 		l := label{key, value}
-		list := p[l]
-		list.remove(n)
-		if len(list) == 0 {
+		if p[l] = p[l].without(n); len(p[l]) == 0 {
 			delete(p, l)
-			continue
 		}
-		p[l] = list
 	}
 }
 

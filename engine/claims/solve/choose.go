@@ -133,7 +133,7 @@ func (s *solver) barred(c *claims.Claim) (pick, bool) {
 	}
 	if c.ServerRef != "" && s.Fleet.Get(c.ServerRef) == nil {
 		return refused(c, ReasonServerNotFound,
-			"the server that spec.serverRef names does not exist; the claim gets it once it does; "+
+			"the server that spec.serverRef names does not exist; the claim gets it once it does. "+
 				"serverRef cannot be changed: if the name is wrong, delete the claim and create another"), true
 	}
 	if c.Gang() == nil || c.ServerRef != "" { // a gang is counted as a whole

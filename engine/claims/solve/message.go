@@ -83,8 +83,8 @@ func (s *Snapshot) Message(c *claims.Claim, r Refusal, memo Tallies) Message {
 			m.Reason = ReasonNoneClaimable
 			m.Message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + r.LeftOut
 		case e != nil && e.Holder.Kept:
-			m.Message = fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until it is given up; "+
-				"this claim may get the server once it is wiped; ask who runs the fleet", e.Name())
+			m.Message = fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until it is given up. "+
+				"This claim may get the server once it is wiped; ask an operator of the fleet", e.Name())
 		}
 	}
 	if r.Gang != "" {

@@ -25,7 +25,7 @@ const (
 	// PerhapsElseByOperator: the policy turns the server away only by what changes or does not, such as counts, time or health, or by
 	// what nobody knows yet of the machine.
 	PerhapsElseByOperator
-	// ByOperator: whoever runs the fleet or keeps its policy has to act.
+	// ByOperator: an operator of the fleet or keeps its policy has to act.
 	ByOperator
 	// Perhaps: the same of the claim's placement, and of the labels of the inventory that it selects.
 	Perhaps
@@ -33,55 +33,47 @@ const (
 	ByClaim
 )
 
-// passing is how the reasons with a code pass. A code that is not here is one of the bundle's policy.
-var passing = map[string]Passing{
-	selection.CodePower:       ByItself,
-	selection.CodeDirty:       ByItself,
-	selection.CodeState:       ByItself,
-	selection.CodeClaimed:     ByOthers,
-	selection.CodeMaintenance: ByOthers,
-	placement.CodeSpread:      ByOthers,
-	placement.CodeGang:        ByOthers,
-	selection.CodeUnclaimable: ByOperator,
-	selection.CodeTaint:       ByOperator,
-	selection.CodeNotAllowed:  ByOperator,
-	selection.CodePolicyError: ByOperator,
-	placement.CodePlacement:   ByClaim,
-	placement.CodeError:       ByClaim,
-	selection.CodeSelector:    ByClaim,
-	selection.CodeServerRef:   ByClaim,
-	selection.CodeDeleting:    ByClaim,
+// passing is how the reasons with a code pass, and where servers with the code pass in another way than most, and in which. A code that
+// is not here is one of the bundle's policy.
+var passing = map[string]struct {
+	most      Passing
+	where     string
+	otherwise Passing
+}{
+	selection.CodePower:       {most: ByItself},
+	selection.CodeDirty:       {most: ByItself},
+	selection.CodeState:       {ByItself, "where the server rests, as in Parked or Error", ByOperator},
+	selection.CodeClaimed:     {ByOthers, "where the claim has ended and its data is kept", ByOperator},
+	selection.CodeMaintenance: {most: ByOthers},
+	placement.CodeSpread:      {ByOthers, "where the server has no value for the key of `spread`", ByClaim},
+	placement.CodeGang:        {most: ByOthers},
+	selection.CodeUnclaimable: {most: ByOperator},
+	selection.CodeTaint:       {most: ByOperator},
+	selection.CodeNotAllowed: {ByOperator, "where `allow` reads counts, time or how a server is at the moment, or " + unknownMachine,
+		PerhapsElseByOperator},
+	selection.CodePolicyError: {ByOperator, "where " + unknownMachine, PerhapsElseByOperator},
+	placement.CodePlacement:   {ByClaim, "where the placement asks for `health` or `timesClaimed`, or " + unknownMachine, Perhaps},
+	placement.CodeError:       {ByClaim, "where the placement asks for `health` or `timesClaimed`, or " + unknownMachine, Perhaps},
+	selection.CodeSelector:    {ByClaim, "where the claim selects labels of the inventory and " + unknownMachine, Perhaps},
+	selection.CodeServerRef:   {most: ByClaim},
+	selection.CodeDeleting:    {most: ByClaim},
 }
+
+const unknownMachine = "it is not known yet what the machine is made of"
 
 // PassingOf is how a reason with a code passes; those of a bundle's policy pass ByOperator.
 func PassingOf(code string) Passing {
 	if p, known := passing[code]; known {
-		return p
+		return p.most
 	}
 	return ByOperator
-}
-
-// otherwise says where servers with a code pass in another way than most, and in which.
-var otherwise = map[string]struct {
-	where string
-	by    Passing
-}{
-	selection.CodeState:    {"where the server rests, as in Parked or Error", ByOperator},
-	selection.CodeClaimed:  {"where the claim has ended and its data is kept", ByOperator},
-	selection.CodeSelector: {"where the claim selects labels of the inventory and nobody knows yet what the machine is made of", Perhaps},
-	selection.CodeNotAllowed: {"where `allow` reads counts, time or how a server is at the moment, or nobody knows yet what the machine is " +
-		"made of", PerhapsElseByOperator},
-	selection.CodePolicyError: {"where nobody knows yet what the machine is made of", PerhapsElseByOperator},
-	placement.CodeSpread:      {"where the server has no value for the key of `spread`", ByClaim},
-	placement.CodePlacement:   {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
-	placement.CodeError:       {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
 }
 
 // WaysOf says in words in which ways reasons with a code pass.
 func WaysOf(code string) string {
 	words := PassingOf(code).Words()
-	if other, known := otherwise[code]; known {
-		words += "; " + other.where + ", " + other.by.Words()
+	if p := passing[code]; p.where != "" {
+		words += "; " + p.where + ", " + p.otherwise.Words()
 	}
 	return words
 }
@@ -142,7 +134,7 @@ func (a Answer) Passes(code string) string {
 // Words says it for people.
 func (p Passing) Words() string {
 	return [...]string{"by itself", "when another claim or a maintenance ends",
-		"perhaps by itself, else when whoever runs the fleet acts", "when whoever runs the fleet acts",
+		"perhaps by itself, else when an operator of the fleet acts", "when an operator of the fleet acts",
 		"perhaps by itself, else not, as the claim is", "not, as the claim is"}[p]
 }
 

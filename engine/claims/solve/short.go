@@ -26,7 +26,7 @@ func (s *solver) refuseShort(some []*claims.Claim, short *shortage) []Result {
 	lacking := len(some) - short.found
 	text := fmt.Sprintf("gang %q: servers for %d of its %d members can be had now, %d short; ", some[0].GangName(), size-lacking, size, lacking)
 	if short.unknown != "" {
-		text += "of some servers nobody knows whether it may have them: " + short.unknown + "; "
+		text += "of some servers it is not known whether it may have them: " + short.unknown + "; "
 	}
 	all, known := make([]Result, len(some)), map[int]*ranking{}
 	models := s.modelsOf(some, short.picks)

@@ -45,7 +45,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			"which they would be taken, and of the others the nearest misses, with code and message. A server has the first reason of " +
 			"the hard contract, a cordon and a taint behind it, the reason of the claim's placement, and all of the policy in force; " +
 			"those behind the first tell what would be in the way next. The nearest are those whose reasons pass soonest (by themselves, " +
-			"when another claim or a maintenance ends, when whoever runs the fleet acts, perhaps by themselves, or only by a change of " +
+			"when another claim or a maintenance ends, when an operator of the fleet acts, perhaps by themselves, or only by a change of " +
 			"the claim), then those with the fewest reasons, then those with the highest score. For a claim that is bound " +
 			"it shows how the server was chosen.\n\n" +
 			"It reads with your own rights: servers, inventories, claims, freezes and the revision in force. Whoever may not list servers is " +

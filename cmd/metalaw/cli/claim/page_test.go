@@ -57,14 +57,14 @@ func TestHowACodePassesIsToldWhereItIsNotAsEver(t *testing.T) {
 	var out bytes.Buffer
 	p := &page{Terminal: &terminal.Terminal{Out: &out}}
 	p.assessed(&assessment{Total: 3, Matching: 3, Codes: []codeCount{
-		{Code: "not-available", Servers: 2, Passes: "1 by itself; 1 when whoever runs the fleet acts", Meaning: "It is not Available.", Remedy: "Wait."},
-		{Code: "unclaimable", Servers: 1, Passes: "when whoever runs the fleet acts", Meaning: "It is cordoned.", Remedy: "Uncordon it."},
+		{Code: "not-available", Servers: 2, Passes: "1 by itself; 1 when an operator of the fleet acts", Meaning: "It is not Available.", Remedy: "Wait."},
+		{Code: "unclaimable", Servers: 1, Passes: "when an operator of the fleet acts", Meaning: "It is cordoned.", Remedy: "Uncordon it."},
 	}}, false)
 	want := `Servers:     3 of 3 match, 0 could be had now
 
 Why not the others:
   not-available        2  It is not Available.
-                          Passes: 1 by itself; 1 when whoever runs the fleet acts
+                          Passes: 1 by itself; 1 when an operator of the fleet acts
                           Do: Wait.
   unclaimable          1  It is cordoned.
                           Do: Uncordon it.

@@ -62,7 +62,7 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 		"one that is reserved for it in a freeze": {naming("a"), frozen,
 			"the server a, which is reserved for it: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)"},
 		"one that keeps the data of a claim that has ended": {naming("a"), kept, "a: the claim that held it has ended, and its data is kept (reclaimPolicy " +
-			"Retain) until it is given up (claimed); that passes when whoever runs the fleet acts"},
+			"Retain) until it is given up (claimed); that passes when an operator of the fleet acts"},
 		"of a gang, whose members name none": {naming("a", gang), aServer("a", ""),
 			"another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"},
 		"of a gang, with a server that names it": {naming("a", gang), restored, "nothing: the server a is reserved for it, and on its way"},
@@ -70,7 +70,7 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 		"one that is held, and that its placement never accepts": {naming("a", where), aServer("a", "theirs"), "a change of the claim, or other servers; the nearest is " +
 			"a: the claim's placement asks where server.gpus > 0 (placement), and 1 more in its way"},
 		"one that is held and has a taint": {naming("a"), tainted, "a: another claim has it (claimed), and 1 more in its way"},
-		"one that is parked":               {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when whoever runs the fleet acts"},
+		"one that is parked":               {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when an operator of the fleet acts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := explain(t.Context(), aCluster(t, []client.Object{c.claim, &c.server}...), "team", "web", false)
