@@ -78,7 +78,7 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if host, _, err := net.SplitHostPort(o.pprofAddress); err != nil || isLoopback(host) {
 		listen("pprof-bind-address", o.pprofAddress, true)
 	} else {
-		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect",
+		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to every program that can connect",
 			"write localhost:PORT, and reach it with kubectl port-forward")
 	}
 	listen("health-probe-bind-address", o.healthAddress, true)

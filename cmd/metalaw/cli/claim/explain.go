@@ -123,7 +123,7 @@ func saidBy(c *v1alpha1.ServerClaim, kind, known string) *said {
 }
 
 // leftAlone is what a claim waits for that nothing is done for.
-const leftAlone = "whoever set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
+const leftAlone = "the user who set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
 
 // standsStill says what keeps a claim from being looked at, whatever servers there are.
 func standsStill(c *v1alpha1.ServerClaim) string {

@@ -40,7 +40,7 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 	f := policyv1alpha1.Freeze{Name: r.name, Reason: r.reason}
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return f, usage.Errorf("--reason is required: whoever finds the fleet frozen wants to know why")
+		return f, usage.Errorf("--reason is required: an operator who finds the fleet frozen wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
 		return f, usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case utf8.RuneCountInString(r.name) > maxName:
@@ -224,7 +224,7 @@ func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *
 		return nil
 	}
 	if !t.Asks {
-		return usage.Errorf("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
+		return usage.Errorf("unfreeze of %s needs a confirmation, and no user is at this terminal to give it: add --yes, "+
 			"or look with metalaw fleet status", terminal.Count(len(r.shown), "freeze"))
 	}
 	rows := make([][]string, len(r.shown))

@@ -161,7 +161,7 @@ func (f *fleet) checkBack(s *v1alpha1.Server, keptDirty bool, v *verdict) {
 	dirty := keptDirty || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
 	switch state := s.Status.State; {
 	case s.Status.Lifecycle == nil:
-		v.add("server", s.Name, "it has no status.lifecycle, so that nobody knows whether it is Dirty; let the manager take it over first")
+		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first")
 	case state == v1alpha1.StateDiscovery || state == v1alpha1.StateCleanup:
 		v.add("server", s.Name, "it is in %s; wait until it has left that state", state)
 	case dirty && state == v1alpha1.StateReserved && f.claimOf(s) == nil:

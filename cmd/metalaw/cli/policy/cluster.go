@@ -38,7 +38,7 @@ func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1
 func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRevision, error) {
 	var list policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &list); err != nil {
-		return nil, access.Explain(err, "list", "policyrevisions")
+		return nil, access.Explain(err, "list", access.Revisions)
 	}
 	slices.SortFunc(list.Items, func(a, b policyv1alpha1.PolicyRevision) int {
 		if d := promotion(&b) - promotion(&a); d != 0 {

@@ -23,9 +23,9 @@ func Command(program string) *cobra.Command {
 		Use:   "policy",
 		Short: "Write, verify, test, draw and roll out policy bundles",
 		Long: "A policy bundle says what a server may do next, which server a claim gets, what is refused at admission, and what a MAC address " +
-			"tells. init, add, verify, test, render and schema need no cluster: they use the engine that the manager uses, so that what they " +
+			"means. init, add, verify, test, render and schema need no cluster: they use the engine that the manager uses, so that what they " +
 			"accept is accepted there. verify --live, promote, rollback and history work on the bundles in a cluster.\n\n" +
-			"Exit codes: 0 done, and where a bundle was looked at, it could be accepted; 1 it could not, something failed, or it was interrupted; " +
+			"Exit codes: 0 done, and a bundle that was looked at could be accepted. 1 it could not, something failed, or it was interrupted. " +
 			"2 the command line makes no sense.",
 	}, "verb", program+" policy --help")
 	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(),

@@ -185,7 +185,7 @@ func (f reach) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "in its scope (%s) are now %d of %s\n", f.scope, f.matching, terminal.Count(f.servers, "server"))
 	if f.matching == 0 {
-		b.WriteString("Warning: the canary governs nobody until a server comes into its scope; " +
+		b.WriteString("Warning: the canary governs no server until one comes into its scope; " +
 			"look at the labels with `kubectl get servers --show-labels`\n")
 	}
 	for _, s := range f.shared {
@@ -268,7 +268,7 @@ func (q *request) standsStill(head client.Object) string {
 	for i := range q.before {
 		if one := &q.before[i]; q.concerns(one) && isPaused(one) && scopeOf(one) == (canary.Scope{Selector: q.servers, Percent: int32(q.percent)}) {
 			return fmt.Sprintf("nothing was changed: revision %s is a canary with this scope already, and has paused itself: %s. "+
-				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was "+
+				"It takes no further server. Give it another scope, or end it with --stage shadow and mend the bundle. If it was "+
 				"not to blame, --stage canary after that begins it anew", one.Name, one.Status.Canary.Cost())
 		}
 	}

@@ -78,7 +78,7 @@ func (q *request) look(all []policyv1alpha1.PolicyRevision) progress {
 		if was := q.was(one.Name); one.Status.LabelledStage == labels[q.stage] &&
 			(was.Status.Head != q.head || was.Status.LabelledStage != labels[q.stage]) {
 			return progress{failed: true, words: fmt.Sprintf("ConfigMap %s holds revision %s by now, which is not what it was labelled %s for: "+
-				"somebody has changed it in between; see `metalaw policy history`", q.head, one.Name, q.stage)}
+				"it has changed in between; see `metalaw policy history`", q.head, one.Name, q.stage)}
 		}
 		if words := q.refusal(one); words != "" {
 			return progress{failed: true, words: words}

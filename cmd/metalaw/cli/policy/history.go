@@ -27,7 +27,7 @@ func historyCommand() *cobra.Command {
 		Use:   "history",
 		Short: "List the revisions, the one in force first",
 		Long: "Lists the PolicyRevisions by their promotions: version, stage, what a promotion waits for, servers, who put it there and since " +
-			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
+			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed. 1 the cluster did not answer. 2 the command line makes no sense.",
 		Example: "  {{.}} policy history",
 		Args:    usage.NoArgs,
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {

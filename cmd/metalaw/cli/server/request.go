@@ -81,7 +81,7 @@ func (r *request) check() error {
 func (r *request) checkRest() error {
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return usage.Errorf("--reason is required: whoever finds the server later wants to know why")
+		return usage.Errorf("--reason is required: an operator who finds the server later wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
 		return usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case r.verb.operation == v1alpha1.OperationForce && r.to == "":

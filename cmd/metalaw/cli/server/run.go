@@ -141,7 +141,7 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 		return nil
 	}
 	if !r.report.terminal.Asks {
-		return usage.Errorf("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
+		return usage.Errorf("%s of %s needs a confirmation, and no user is at this terminal to give it: add --yes, or look with --dry-run",
 			r.verb.name, terminal.Count(affected, "server"))
 	}
 	what := r.verb.name
