@@ -34,17 +34,18 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 		if err != nil {
 			return false, err
 		}
-		if in := q.inForceAlready(head, others); in != nil {
-			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, in.Name, promotion(in))
+		one := q.already(head, others)
+		if one == nil {
+			return false, r.fit(ctx, t, q)
+		}
+		if !one.AwaitsReplicas() {
+			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, one.Name, promotion(one))
 			return true, nil
 		}
-		if one := q.askedAlready(head, others); one != nil {
-			q.already = true
-			why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
-			t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
-			return !r.wait, nil
-		}
-		return false, r.fit(ctx, t, q)
+		q.onItsWay = true
+		why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
+		t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
+		return !r.wait, nil
 	case policyv1alpha1.LabelCanary:
 		return false, r.tellScope(ctx, t, c, q)
 	}
@@ -275,55 +276,33 @@ func (q *request) standsStill(head client.Object) string {
 	return ""
 }
 
-// inForceAlready is the revision that is asked for, where it is in force by the label of this head and nothing was asked for since;
-// nil else.
-func (q *request) inForceAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
-	in := policyv1alpha1.InForce(q.before)
-	if in == nil || q.stage != policyv1alpha1.LabelActive || !q.concerns(in) || head.GetLabels()[policyv1alpha1.StageLabel] != q.stage ||
-		labelOf(in, head.GetName()) != policyv1alpha1.LabelledActive {
-		return nil
-	}
+// already is the revision that is asked for, where it is in force by the label of this head or its promotion by that waits, and nothing was
+// asked for since; nil else. To label the head anew would be another promotion, where the first one comes into force in between.
+func (q *request) already(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
+	is := policyv1alpha1.InForce(q.before)
+	waiting := 0
 	for i := range q.before {
 		if q.before[i].AwaitsReplicas() {
-			return nil
+			waiting++
+			is = &q.before[i]
 		}
 	}
-	at := activatedAt(head)
-	for i := range others {
-		o := &others[i]
-		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == q.stage && !at.After(activatedAt(o)) {
-			return nil // it was asked for later, and the manager may not have seen it yet
-		}
-	}
-	return in
-}
-
-// askedAlready is the revision that is asked for, where its promotion by the label of this head waits and nothing was asked for since;
-// nil else. To label the head anew would be another promotion, where the first one comes into force in between.
-func (q *request) askedAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
-	var waits *policyv1alpha1.PolicyRevision
-	for i := range q.before {
-		one := &q.before[i]
-		if !one.AwaitsReplicas() {
-			continue
-		}
-		if waits != nil || !q.concerns(one) {
-			return nil
-		}
-		waits = one
-	}
-	if waits == nil || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
-		labelOf(waits, head.GetName()) != policyv1alpha1.LabelledActive {
+	if is == nil || waiting > 1 || !q.concerns(is) || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
+		labelOf(is, head.GetName()) != policyv1alpha1.LabelledActive {
 		return nil
 	}
 	at := activatedAt(head)
 	for i := range others {
 		o := &others[i]
-		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == policyv1alpha1.LabelActive && at.Before(activatedAt(o)) {
-			return nil // the manager may not have seen it yet
+		if o.Name == head.GetName() || o.Labels[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive {
+			continue
+		}
+		// The manager may not have seen yet what was asked for later.
+		if later := activatedAt(o).Compare(at); later > 0 || later == 0 && waiting == 0 {
+			return nil
 		}
 	}
-	return waits
+	return is
 }
 
 // activatedAt is when a head was activated last, as admission recorded it; the beginning of time where it recorded nothing.

@@ -32,8 +32,8 @@ type request struct {
 	// nothing.
 	anew   bool
 	record string
-	// already says that the same was asked for before and is on its way, so that the head was left as it is.
-	already bool
+	// onItsWay says that the same was asked for before and is on its way, so that the head was left as it is.
+	onItsWay bool
 }
 
 // concerns says that a revision is the one that was asked for.

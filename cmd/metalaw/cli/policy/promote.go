@@ -135,7 +135,7 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	if done, err := r.weigh(ctx, t, c, head, asked); done || err != nil {
 		return untouched(ctx, err)
 	}
-	if asked.already {
+	if asked.onItsWay {
 		return r.follow(ctx, t, c, asked)
 	}
 	if k, kept := keeperOf(head); kept {

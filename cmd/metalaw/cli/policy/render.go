@@ -67,7 +67,7 @@ func renderCommand() *cobra.Command {
 		var counts render.Counts
 		if live {
 			if counts, err = count(ctx, c, revision); err != nil {
-				return access.Explain(err, "list", "servers")
+				return access.Explain(err, "list", access.Servers)
 			}
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
