@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -132,11 +133,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 }
 
 func claimNames(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	var list v1alpha1.ServerClaimList
-	err := c.List(ctx, &list, client.InNamespace(namespace))
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Status.Phase))
-	}
-	return names, err
+	var claims v1alpha1.ServerClaimList
+	err := c.List(ctx, &claims, client.InNamespace(namespace))
+	return list.Map(claims.Items, func(c *v1alpha1.ServerClaim) string { return cobra.CompletionWithDesc(c.Name, string(c.Status.Phase)) }), err
 }

@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -152,10 +153,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 		if err != nil {
 			return false, err
 		}
-		lifted, left = words, nil
-		for i := range control.Spec.Freezes {
-			left = append(left, freeze.Words(&control.Spec.Freezes[i]))
-		}
+		lifted, left = words, list.Map(control.Spec.Freezes, freeze.Words)
 		return len(words) > 0, nil
 	})
 	if err != nil {
@@ -174,11 +172,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 
 func freezeNames(ctx context.Context, c client.Client) ([]string, error) {
 	control, err := read(ctx, c)
-	names := make([]string, len(control.Spec.Freezes))
-	for i := range control.Spec.Freezes {
-		names[i] = cobra.CompletionWithDesc(control.Spec.Freezes[i].Name, control.Spec.Freezes[i].Reason)
-	}
-	return names, err
+	return list.Map(control.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return cobra.CompletionWithDesc(f.Name, f.Reason) }), err
 }
 
 func statusCommand(flags *access.Flags) *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -196,14 +197,10 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 		Notes   []string  `json:"notes,omitempty"`
 	}{f.policy, f.plan(), f.notes()}
 	output.Show(t, document, func() {
-		rows := make([][]string, len(document.Servers))
-		for i, p := range document.Servers {
-			rows[i] = []string{p.Name, p.State, p.Power, p.Becomes, strings.Join(p.Marks, ","), p.Next}
-			for k, cell := range rows[i] {
-				rows[i][k] = cmp.Or(cell, "-")
-			}
-			rows[i] = append(rows[i], p.Why)
-		}
+		rows := list.Map(document.Servers, func(p *planned) []string {
+			return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Power, "-"), cmp.Or(p.Becomes, "-"),
+				cmp.Or(strings.Join(p.Marks, ","), "-"), cmp.Or(p.Next, "-"), p.Why}
+		})
 		t.Table([]string{"NAME", "STATE", "POWER", "BECOMES", "MARKS", "NEXT", "WHY"}, rows)
 		for _, note := range document.Notes {
 			t.Printf("note: %s\n", note)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -67,15 +68,10 @@ func listLibrary(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(all))
-	for i, p := range all {
-		names := make([]string, len(p.Parameters))
-		for k, one := range p.Parameters {
-			names[k] = one.Name
-		}
-		rows[i] = []string{p.Name, strings.Join(names, ", "), p.Summary}
-	}
-	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, list.Map(all, func(p *library.Policy) []string {
+		names := list.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })
+		return []string{p.Name, strings.Join(names, ", "), p.Summary}
+	}))
 	return nil
 }
 

@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -60,26 +62,15 @@ func readsOne(cmd *cobra.Command) {
 func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]string, error) {
 	return func(ctx context.Context, c client.Client) ([]string, error) {
 		all, err := headsMeta(ctx, c, *namespace)
-		if err != nil {
-			return nil, err
-		}
-		var names []string
-		for i := range all {
-			stage := cmp.Or(all[i].Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
-			names = append(names, cobra.CompletionWithDesc(all[i].Name, terminal.Plain(stage)))
-		}
-		return names, nil
+		return list.Map(all, func(o *metav1.PartialObjectMetadata) string {
+			return cobra.CompletionWithDesc(o.Name, terminal.Plain(cmp.Or(o.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)))
+		}), err
 	}
 }
 
 func revisionNames(ctx context.Context, c client.Client) ([]string, error) {
 	all, err := revisions(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range all {
-		names = append(names, cobra.CompletionWithDesc(all[i].Name, string(all[i].Status.Stage)))
-	}
-	return names, nil
+	return list.Map(all, func(r *policyv1alpha1.PolicyRevision) string {
+		return cobra.CompletionWithDesc(r.Name, string(r.Status.Stage))
+	}), err
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -94,13 +95,11 @@ var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserv
 	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {
-	var list v1alpha1.ServerList
-	err := c.List(ctx, &list)
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, cmp.Or(string(list.Items[i].Status.State), "-"))
-	}
-	return names, err
+	var servers v1alpha1.ServerList
+	err := c.List(ctx, &servers)
+	return list.Map(servers.Items, func(s *v1alpha1.Server) string {
+		return cobra.CompletionWithDesc(s.Name, cmp.Or(string(s.Status.State), "-"))
+	}), err
 }
 
 // verb is one thing that can be asked of servers.

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -238,9 +238,8 @@ func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v
 	if b.Max != nil {
 		one.Max = *b.Max
 	}
-	at := slices.IndexFunc(usage, func(u policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value })
-	if at >= 0 {
-		one.Used = &usage[at].Used
+	if u := list.Find(usage, func(u *policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value }); u != nil {
+		one.Used = &u.Used
 	}
 	return one
 }

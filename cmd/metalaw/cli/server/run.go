@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -156,16 +157,13 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 }
 
 func planRows(plans []result) [][]string {
-	rows := make([][]string, len(plans))
-	for i := range plans {
-		p := &plans[i]
+	return list.Map(plans, func(p *result) []string {
 		note := p.Message
 		if p.Outcome == outcomeAsked {
 			note = ""
 		}
-		rows[i] = []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), p.Outcome, note}
-	}
-	return rows
+		return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), p.Outcome, note}
+	})
 }
 
 // followed is a request that was stored and has not ended.
