@@ -89,7 +89,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err != nil {
 		return err
 	}
-	files, said := before, []string{}
+	files, said, added := before, []string{}, []library.Policy{}
 	for _, name := range names {
 		p, err := library.Find(name)
 		if err != nil {
@@ -99,7 +99,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 		if err != nil {
 			return fmt.Errorf("policy %s cannot be added to %s, and nothing was written: %w", name, dir, err)
 		}
-		files = after
+		files, added = after, append(added, p)
 		for _, c := range changes {
 			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
 		}
@@ -108,7 +108,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err != nil {
 		return err
 	}
-	if err := warnOf(t, files, b.Settings, names); err != nil {
+	if err := warnOf(t, files, b.Settings, added); err != nil {
 		return err
 	}
 	changed, note, err := changedIn(dir, before, files)
@@ -132,12 +132,8 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 
 // warnOf tells of policies that do not do in the bundle what they say, because of its settings. These are those of the bundle as it was
 // accepted, with what its own files leave out.
-func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, names []string) error {
-	for _, name := range names {
-		p, err := library.Find(name)
-		if err != nil {
-			return err
-		}
+func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, added []library.Policy) error {
+	for _, p := range added {
 		warnings, err := p.Warnings(files, settings.Claims)
 		if err != nil {
 			return err

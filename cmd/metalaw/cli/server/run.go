@@ -177,7 +177,7 @@ type followed struct {
 }
 
 // storeAll asks the servers, several at a time; it reports those that need no waiting for, by name, and returns the rest.
-func (r *run) storeAll(ctx context.Context, servers []v1alpha1.Server, plans []result, claims *holders) []followed {
+func (r *run) storeAll(ctx context.Context, servers []v1alpha1.Server, plans []result, claims holders) []followed {
 	var group sync.WaitGroup
 	tokens := make(chan struct{}, atOnce)
 	all := make([]followed, len(servers))
@@ -205,7 +205,7 @@ const attempts = 5
 
 // store writes the request to one server. What came in between is looked at anew: a server that is in another state now,
 // or held by somebody else, is not what was shown and is left alone.
-func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *holders) followed {
+func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims holders) followed {
 	for range attempts {
 		if p.Outcome != outcomeAsked && p.Outcome != outcomeDone {
 			return followed{result: p}
