@@ -212,30 +212,27 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 // show writes what stands in the way; fine is said where nothing does.
 func (v *verdict) show(t *terminal.Terminal, output terminal.Output, fine string) error {
 	blocked := v.blocked()
-	output.Show(t, v, func() { v.text(t, blocked, fine) })
+	if blocked > 0 {
+		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
+	}
+	output.Show(t, v, func() {
+		rows := list.Map(v.Findings, func(f *finding) []string {
+			known := ""
+			if f.Known {
+				known = "known"
+			}
+			return []string{f.Kind, f.Name, known, f.Message}
+		})
+		if len(rows) > 0 {
+			t.Table([]string{"KIND", "NAME", "", "FINDING"}, rows)
+		}
+		for _, note := range v.Notes {
+			t.Printf("note: %s\n", terminal.Plain(note))
+		}
+		t.Printf("%s\n", fine)
+	})
 	if blocked > 0 {
 		return terminal.ErrIncomplete
 	}
 	return nil
-}
-
-func (v *verdict) text(t *terminal.Terminal, blocked int, fine string) {
-	var rows [][]string
-	for _, f := range v.Findings {
-		known := ""
-		if f.Known {
-			known = "known"
-		}
-		rows = append(rows, []string{f.Kind, f.Name, known, f.Message})
-	}
-	if len(rows) > 0 {
-		t.Table([]string{"KIND", "NAME", "", "FINDING"}, rows)
-	}
-	for _, note := range v.Notes {
-		t.Printf("note: %s\n", terminal.Plain(note))
-	}
-	if blocked > 0 {
-		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
-	}
-	t.Printf("%s\n", fine)
 }

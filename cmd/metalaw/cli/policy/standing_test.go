@@ -303,7 +303,7 @@ func TestWhomACanaryWouldGovern(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &request{change: change{stage: "canary", servers: c.selector}, head: "fleet-1", bundle: "fleet", digest: "da", before: c.before}
-			if diff := cmp.Diff(c.want, (&rollout{namespace: defaultNamespace}).reach(q, servers).String()); diff != "" {
+			if diff := cmp.Diff(c.want, (&rollout{namespace: defaultNamespace}).reach(q, servers)+"\n"); diff != "" {
 				t.Error(diff)
 			}
 		})
