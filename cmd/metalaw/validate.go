@@ -159,11 +159,13 @@ func (o *options) validateMachines(p *usage.Problems) {
 	p.AddIf(cause != "", "probe-image", o.ProbeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
 	cause = badImage(o.WipeImage)
 	p.AddIf(cause != "" && o.WipeImage != "", "wipe-image", o.WipeImage, cause, "write an image, or nothing to use --probe-image")
-	p.AddIf(o.BootTarget != "Pxe" && o.BootTarget != "UefiHttp", "boot-target", o.BootTarget, "there is no such boot source", "write Pxe or UefiHttp")
+	p.AddIf(o.BootTarget != "Pxe" && o.BootTarget != "UefiHttp", "boot-target", o.BootTarget, "there is no such boot source",
+		"write Pxe or UefiHttp")
 	p.AddIf(o.SteadyPoll < leastPoll, "steady-poll", o.SteadyPoll, "BMCs cannot be read so often",
 		fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
 	p.AddIf(o.PowerGrace <= 0, "power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
-	p.AddIf(o.AdoptionRate < 1, "adoption-rate", o.AdoptionRate, "no server would ever come under another policy", "write a number from 1, such as 10")
+	p.AddIf(o.AdoptionRate < 1, "adoption-rate", o.AdoptionRate, "no server would ever come under another policy",
+		"write a number from 1, such as 10")
 	p.AddIf(o.Workers < 1, "workers", o.Workers, "no server would be looked at", "write a number from 1, such as 16")
 }
 

@@ -46,7 +46,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			"in which they would be taken, and the nearest misses with code and message. A server has the first reason of the hard " +
 			"contract, with a cordon and a taint behind it. Then come the reason of the claim's placement and all of the policy in force. " +
 			"Those behind the first say what would be in the way next. The nearest are those whose reasons pass soonest: by " +
-			"themselves, when another claim or a maintenance ends, when an operator acts, perhaps, or only by a change of the claim. " +
+			"themselves, when another claim or a maintenance ends, when an operator acts, perhaps, or by a change of the claim. " +
 			"Then come those with the fewest reasons, then those with the highest score. For a claim that is bound " +
 			"it shows how the server was chosen.\n\n" +
 			"It reads with your own rights: servers, inventories, claims, freezes and the revision in force. If you may not list servers, " +
