@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,16 +29,9 @@ func (o *options) places() []place {
 	if o.webhooks {
 		all = append(all, place{"webhook-port", net.JoinHostPort(o.webhookHost, strconv.Itoa(o.webhookPort))})
 	}
-	if o.metricsAddress != "0" {
-		all = append(all, place{"metrics-bind-address", o.metricsAddress})
-	}
-	if o.pprofAddress != "0" {
-		all = append(all, place{"pprof-bind-address", o.pprofAddress})
-	}
-	if o.healthAddress != "0" {
-		all = append(all, place{"health-probe-bind-address", o.healthAddress})
-	}
-	return all
+	all = append(all, place{"metrics-bind-address", o.metricsAddress}, place{"pprof-bind-address", o.pprofAddress},
+		place{"health-probe-bind-address", o.healthAddress})
+	return slices.DeleteFunc(all, func(p place) bool { return p.address == "0" })
 }
 
 // checkPlaces takes every address that the manager will listen on, all at once, and lets go of them: their servers start

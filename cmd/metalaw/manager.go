@@ -41,9 +41,8 @@ func newManagerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
-		Long: "Exits with 2 before anything is started when flags cannot be used, and names all of them; with 1 when it cannot start " +
-			"or go on, such as without access to an API server, at an address in use, or in a namespace that does not exist; " +
-			"with 0 when it was asked to stop.",
+		Long: "Exit codes: 0 it was asked to stop. 1 it cannot start or go on, such as without access to an API server, at an address " +
+			"in use, or in a namespace that does not exist. 2 flags cannot be used. It names all of those before it starts anything.",
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,9 +37,7 @@ func (o *options) validate() error {
 
 func (o *options) validateNames(p *usage.Problems) {
 	name := func(flag, value, remedy string, rule func(string) []string) {
-		if wrong := rule(value); len(wrong) > 0 {
-			p.Add(flag, value, "no object can have this name", remedy)
-		}
+		p.AddIf(len(rule(value)) > 0, flag, value, "no object can have this name", remedy)
 	}
 	name("namespace", o.Namespace, "write the namespace that the manager runs in, such as metalaw-system", validation.IsDNS1123Label)
 	name("service-account", o.serviceAccount, "write the name of the manager's service account, such as metalaw-manager",
@@ -49,13 +46,11 @@ func (o *options) validateNames(p *usage.Problems) {
 		name("webhook-cert-secret", o.webhookSecret, "write the name of a Secret, such as metalaw-webhook-certs", validation.IsDNS1123Subdomain)
 	}
 	for _, host := range o.extraDNSNames {
-		if !isHost(strings.TrimPrefix(host, "*.")) {
-			p.Add("extra-dns-names", host, "this is no host name", "write names without scheme and port, such as metalaw-registry.example")
-		}
+		p.AddIf(!isHost(strings.TrimPrefix(host, "*.")), "extra-dns-names", host, "this is no host name",
+			"write names without scheme and port, such as metalaw-registry.example")
 	}
-	if _, err := zapcore.ParseLevel(o.logLevel); err != nil {
-		p.Add("log-level", o.logLevel, "there is no such level", "write debug, info or error")
-	}
+	_, err := zapcore.ParseLevel(o.logLevel)
+	p.AddIf(err != nil, "log-level", o.logLevel, "there is no such level", "write debug, info or error")
 }
 
 func (o *options) validateAddresses(p *usage.Problems) {
@@ -70,15 +65,14 @@ func (o *options) validateAddresses(p *usage.Problems) {
 		if off {
 			remedy += ", or 0 to serve none"
 		}
-		if cause := badAddress(value); cause != "" {
-			p.Add(flag, value, cause, remedy)
-		}
+		cause := badAddress(value)
+		p.AddIf(cause != "", flag, value, cause, remedy)
 	}
 	listen("metrics-bind-address", o.metricsAddress, true)
 	if host, _, err := net.SplitHostPort(o.pprofAddress); err != nil || isLoopback(host) {
 		listen("pprof-bind-address", o.pprofAddress, true)
 	} else {
-		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect",
+		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to every program that can connect",
 			"write localhost:PORT, and reach it with kubectl port-forward")
 	}
 	listen("health-probe-bind-address", o.healthAddress, true)
@@ -86,13 +80,10 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if !o.webhooks {
 		return
 	}
-	if o.webhookPort < 1 || o.webhookPort > 65535 {
-		p.Add("webhook-port", o.webhookPort, "this is no port", "write a number from 1 to 65535, such as 9443")
-	}
-	if o.webhookHost != "" && !isHost(o.webhookHost) {
-		p.Add("webhook-host", o.webhookHost, "this is neither an address nor a host name",
-			"write one without scheme and port, or nothing for every address")
-	}
+	p.AddIf(o.webhookPort < 1 || o.webhookPort > 65535, "webhook-port", o.webhookPort, "this is no port",
+		"write a number from 1 to 65535, such as 9443")
+	p.AddIf(o.webhookHost != "" && !isHost(o.webhookHost), "webhook-host", o.webhookHost, "this is neither an address nor a host name",
+		"write one without scheme and port, or nothing for every address")
 }
 
 // badAddress says why nothing can listen at an address; empty where something can.
@@ -149,9 +140,8 @@ func (o *options) validateFiles(p *usage.Problems) {
 			p.Add("kubeconfig", o.kubeconfig, usage.Reading(err), "name a kubeconfig that the manager may read")
 		}
 	}
-	if o.webhookCerts == "" && (o.webhooks || (!o.registryPlaintext && (o.rotateCerts || o.registryCerts == ""))) {
-		p.Add("webhook-cert-dir", "", "the certificates have to be somewhere", "name the directory of tls.crt, tls.key and ca.crt, such as /certs")
-	}
+	p.AddIf(o.webhookCerts == "" && (o.webhooks || (!o.registryPlaintext && (o.rotateCerts || o.registryCerts == ""))),
+		"webhook-cert-dir", "", "the certificates have to be somewhere", "name the directory of tls.crt, tls.key and ca.crt, such as /certs")
 	if o.bmcCAFile == "" {
 		return
 	}
@@ -165,27 +155,18 @@ func (o *options) validateFiles(p *usage.Problems) {
 }
 
 func (o *options) validateMachines(p *usage.Problems) {
-	if cause := badImage(o.ProbeImage); cause != "" {
-		p.Add("probe-image", o.ProbeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
-	}
-	if cause := badImage(o.WipeImage); cause != "" && o.WipeImage != "" {
-		p.Add("wipe-image", o.WipeImage, cause, "write an image, or nothing to use --probe-image")
-	}
-	if targets := []string{"Pxe", "UefiHttp"}; !slices.Contains(targets, o.BootTarget) {
-		p.Add("boot-target", o.BootTarget, "there is no such boot source", "write "+strings.Join(targets, " or "))
-	}
-	if o.SteadyPoll < leastPoll {
-		p.Add("steady-poll", o.SteadyPoll, "BMCs cannot be read so often", fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
-	}
-	if o.PowerGrace <= 0 {
-		p.Add("power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
-	}
-	if o.AdoptionRate < 1 {
-		p.Add("adoption-rate", o.AdoptionRate, "no server would ever come under another policy", "write a number from 1, such as 10")
-	}
-	if o.Workers < 1 {
-		p.Add("workers", o.Workers, "no server would be looked at", "write a number from 1, such as 16")
-	}
+	cause := badImage(o.ProbeImage)
+	p.AddIf(cause != "", "probe-image", o.ProbeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
+	cause = badImage(o.WipeImage)
+	p.AddIf(cause != "" && o.WipeImage != "", "wipe-image", o.WipeImage, cause, "write an image, or nothing to use --probe-image")
+	p.AddIf(o.BootTarget != "Pxe" && o.BootTarget != "UefiHttp", "boot-target", o.BootTarget, "there is no such boot source",
+		"write Pxe or UefiHttp")
+	p.AddIf(o.SteadyPoll < leastPoll, "steady-poll", o.SteadyPoll, "BMCs cannot be read so often",
+		fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
+	p.AddIf(o.PowerGrace <= 0, "power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
+	p.AddIf(o.AdoptionRate < 1, "adoption-rate", o.AdoptionRate, "no server would ever come under another policy",
+		"write a number from 1, such as 10")
+	p.AddIf(o.Workers < 1, "workers", o.Workers, "no server would be looked at", "write a number from 1, such as 16")
 }
 
 // badImage says why a text names no image; empty where it may. Whether there is such an image, the boot operator finds out.

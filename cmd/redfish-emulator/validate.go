@@ -29,30 +29,23 @@ func (o *options) validate() error {
 		flag  string
 		value time.Duration
 	}{{"power-delay", o.PowerDelay}, {"boot-delay", o.BootDelay}, {"latency", o.Latency}} {
-		if d.value < 0 {
-			p.Add(d.flag, d.value, "nothing takes less than no time", "write a duration such as 2s, or 0")
-		}
+		p.AddIf(d.value < 0, d.flag, d.value, "nothing takes less than no time", "write a duration such as 2s, or 0")
 	}
 	return p.Err()
 }
 
 func (o *options) validateMachines(p *usage.Problems) {
-	if o.Machines < 1 {
-		p.Add("machines", o.Machines, "at least one is needed", "write a number from 1")
-	}
+	p.AddIf(o.Machines < 1, "machines", o.Machines, "at least one is needed", "write a number from 1")
 	for _, name := range o.Profiles {
-		if _, found := emulator.LookupProfile(name); !found {
-			p.Add("profile", name, "there is no such make", "write some of "+strings.Join(emulator.ProfileNames(), ","))
-		}
+		_, found := emulator.LookupProfile(name)
+		p.AddIf(!found, "profile", name, "there is no such make", "write some of "+strings.Join(emulator.ProfileNames(), ","))
 	}
 	if o.bootProvider == "" {
 		return
 	}
 	u, err := url.Parse(o.bootProvider)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		p.Add("boot-provider", o.bootProvider, "this is no URL that a machine could ask",
-			"write http or https and a host, such as http://127.0.0.1:8082")
-	}
+	p.AddIf(err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "", "boot-provider", o.bootProvider,
+		"this is no URL that a machine could ask", "write http or https and a host, such as http://127.0.0.1:8082")
 }
 
 func (o *options) validateTrees(p *usage.Problems) {
@@ -68,12 +61,9 @@ func (o *options) validateTrees(p *usage.Problems) {
 		return
 	}
 	// A second machine of one tree would have the same UUID, serial number and MAC addresses.
-	if o.given("machines") && o.Machines != len(o.treeFiles) {
-		p.Add("machines", o.Machines, fmt.Sprintf("each of the %d trees is one machine", len(o.treeFiles)), "leave --machines out beside --tree")
-	}
-	if o.given("profile") {
-		p.Add("profile", strings.Join(o.Profiles, ","), "a tree takes the place of a make", "write --tree or --profile")
-	}
+	p.AddIf(o.given("machines") && o.Machines != len(o.treeFiles), "machines", o.Machines,
+		fmt.Sprintf("each of the %d trees is one machine", len(o.treeFiles)), "leave --machines out beside --tree")
+	p.AddIf(o.given("profile"), "profile", strings.Join(o.Profiles, ","), "a tree takes the place of a make", "write --tree or --profile")
 	o.Machines = len(o.treeFiles)
 }
 
@@ -85,10 +75,9 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if o.Addresses == "" && o.BasePort != 0 {
 		last += max(0, o.Machines-1)
 	}
-	if o.BasePort < 0 || last > 65535 {
-		p.Add("base-port", o.BasePort, fmt.Sprintf("the ports of %d machines would be %d to %d", o.Machines, o.BasePort, last),
-			"write a lower port, 0 for any free ones, or give --addresses")
-	}
+	p.AddIf(o.BasePort < 0 || last > 65535, "base-port", o.BasePort,
+		fmt.Sprintf("the ports of %d machines would be %d to %d", o.Machines, o.BasePort, last),
+		"write a lower port, 0 for any free ones, or give --addresses")
 	o.validateNetwork(p)
 	if o.ControlAddress == "" {
 		return
@@ -116,19 +105,15 @@ func (o *options) validateNetwork(p *usage.Problems) {
 }
 
 func (o *options) validateFiles(p *usage.Problems) {
-	if o.EndpointsOut != "" && o.Addresses == "" {
-		p.Add("endpoints-out", o.EndpointsOut, "an Endpoint names an address and no port", "it needs --addresses, such as 127.0.1.0/24")
-	}
-	if o.CAOut != "" && !o.TLS {
-		p.Add("ca-out", o.CAOut, "without TLS there is no CA", "it needs --tls")
-	}
+	p.AddIf(o.EndpointsOut != "" && o.Addresses == "", "endpoints-out", o.EndpointsOut, "an Endpoint names an address and no port",
+		"it needs --addresses, such as 127.0.1.0/24")
+	p.AddIf(o.CAOut != "" && !o.TLS, "ca-out", o.CAOut, "without TLS there is no CA", "it needs --tls")
 	for _, out := range []struct{ flag, file string }{{"endpoints-out", o.EndpointsOut}, {"ca-out", o.CAOut}} {
 		if out.file == "" {
 			continue
 		}
-		if in, err := os.Stat(filepath.Dir(out.file)); err != nil || !in.IsDir() {
-			p.Add(out.flag, out.file, "its folder does not exist", "name a file in a folder that does")
-		}
+		in, err := os.Stat(filepath.Dir(out.file))
+		p.AddIf(err != nil || !in.IsDir(), out.flag, out.file, "its folder does not exist", "name a file in a folder that does")
 	}
 	if err := o.readFaults(); err != nil {
 		p.Add("faults", o.faultFile, usage.Reading(err), "docs/emulator.md shows the form of the file")

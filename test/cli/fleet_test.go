@@ -120,8 +120,8 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 
 	It("lift all only for whoever has seen which, and no other", func(ctx SpecContext) {
 		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade}, Budgets: []policyv1alpha1.Budget{wipes}})
-		Expect(operator.says(ctx, "unfreeze", "--all")).To(Equal(said{code: 2, err: "metalaw: unfreeze of 1 freeze wants a confirmation, " +
-			"and nobody is at this terminal to give one: add --yes, or look with metalaw fleet status\n"}))
+		Expect(operator.says(ctx, "unfreeze", "--all")).To(Equal(said{code: 2, err: "metalaw: unfreeze of 1 freeze needs a confirmation, " +
+			"and no user is at this terminal to give it: add --yes, or look with metalaw fleet status\n"}))
 		Expect(names(ctx)).To(Equal([]string{"switch-upgrade-rack-1"}))
 
 		person := operator.talks(ctx, "unfreeze", "--all")

@@ -54,7 +54,7 @@ var _ = Describe("metalaw policy verify --live", func() {
 	It("says which right it takes", func(ctx SpecContext) {
 		got := nobody.says(ctx, "policy", "verify", "--live")
 		Expect(got.code).To(Equal(1))
-		Expect(got.err).To(ContainSubstring(`it takes the verb "list" on policyrevisions; the ClusterRole metalaw-fleet-viewer has it`))
+		Expect(got.err).To(ContainSubstring(`it takes the verb "list" on policyrevisions.policy.metalaw.dev; the ClusterRole metalaw-fleet-viewer has it`))
 	})
 
 	It("does not go together with a file", func(ctx SpecContext) {

@@ -107,7 +107,7 @@ var _ = Describe("The verbs on servers", Ordered, func() {
 			newServer(ctx, name, map[string]string{"rack": "asked"}, v1alpha1.StateError)
 		}
 		got := operator.says(ctx, "server", "retry", "-l", "rack=asked", "--reason", "INC-1")
-		Expect(got).To(Equal(said{code: 2, err: "metalaw: retry of 2 servers wants a confirmation, and nobody is at this terminal to give one: " +
+		Expect(got).To(Equal(said{code: 2, err: "metalaw: retry of 2 servers needs a confirmation, and no user is at this terminal to give it: " +
 			"add --yes, or look with --dry-run\n"}))
 
 		By("a no")

@@ -79,6 +79,13 @@ func (p *Problems) Add(flag string, value any, cause, remedy string) {
 	*p = append(*p, fmt.Sprintf("--%s=%v: %s; %s", flag, value, cause, remedy))
 }
 
+// AddIf adds a flag that cannot be used where something is wrong with it.
+func (p *Problems) AddIf(wrong bool, flag string, value any, cause, remedy string) {
+	if wrong {
+		p.Add(flag, value, cause, remedy)
+	}
+}
+
 // Err is all of them as one error about the command line; nil where there is none.
 func (p Problems) Err() error {
 	if len(p) == 0 {

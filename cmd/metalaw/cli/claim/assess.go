@@ -184,7 +184,7 @@ func lacks(a solve.Answer, hasPolicy bool) string {
 	case a.Total == 0:
 		return "servers: there are none"
 	case a.Failed != nil:
-		return "whoever keeps the policy: it cannot be evaluated: " + a.Failed.Error()
+		return "a policy that can be evaluated: " + a.Failed.Error()
 	case a.Matching == 0:
 		words := "a server that it asks for: none matches its serverRef and serverSelector"
 		if a.Unlabelled > 0 {

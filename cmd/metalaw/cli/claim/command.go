@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -41,17 +42,17 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claim NAME [-n NAMESPACE] [--all]",
 		Short: "Say why a claim has its server, or which servers it could have and why not the others",
-		Long: "Shows for a claim that waits: since when, what for, its place in the order, the servers that fit in the order in " +
-			"which they would be taken, and of the others the nearest misses, with code and message. A server has the first reason of " +
-			"the hard contract, a cordon and a taint behind it, the reason of the claim's placement, and all of the policy in force; " +
-			"those behind the first tell what would be in the way next. The nearest are those whose reasons pass soonest (by themselves, " +
-			"when another claim or a maintenance ends, when an operator of the fleet acts, perhaps by themselves, or only by a change of " +
-			"the claim), then those with the fewest reasons, then those with the highest score. For a claim that is bound " +
+		Long: "Shows for a claim that waits: since when, what for, and its place in the order. It lists the servers that fit, in the order " +
+			"in which they would be taken, and the nearest misses with code and message. A server has the first reason of the hard " +
+			"contract, with a cordon and a taint behind it. Then come the reason of the claim's placement and all of the policy in force. " +
+			"Those behind the first say what would be in the way next. The nearest are those whose reasons pass soonest: by " +
+			"themselves, when another claim or a maintenance ends, when an operator acts, perhaps, or by a change of the claim. " +
+			"Then come those with the fewest reasons, then those with the highest score. For a claim that is bound " +
 			"it shows how the server was chosen.\n\n" +
-			"It reads with your own rights: servers, inventories, claims, freezes and the revision in force. Whoever may not list servers is " +
-			"told the right that is missing, and what the claim itself says.\n\n" +
-			"Exit codes: 0 explained, whatever it says, also by the claim's own words alone; 1 the claim or the cluster could not be " +
-			"read; 2 the command line makes no sense.",
+			"It reads with your own rights: servers, inventories, claims, freezes and the revision in force. If you may not list servers, " +
+			"it names the right that is missing, and shows what the claim itself says.\n\n" +
+			"Exit codes: 0 explained, also by the claim's own words alone. 1 the claim or the cluster could not be " +
+			"read. 2 the command line makes no sense.",
 		Example: "  {{.}} explain claim web-1 -n team\n  {{.}} explain claim web-1 -n team --all -o json",
 		Args:    usage.OneArg("name one claim"),
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
@@ -86,14 +87,14 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try -f FILE|- [-f FILE]... [-n NAMESPACE] [--all]",
 		Short: "Ask what would become of claims if they were created now, and store nothing",
-		Long: "Reads ServerClaims from files, strictly, with the place of everything that is wrong; asks the API server and its " +
-			"admission by a dry run, where you may create claims; and says which server each would get now, with score and runners-up, " +
-			"or what it would wait for. Claims are served in the order of the files, and each sees the servers of those before it as " +
-			"taken, and those before it in the quota of its namespace; those of one gang get servers together. Claims that wait " +
+		Long: "Reads ServerClaims from files, strictly, with the place of everything that is wrong. If you may create claims, it asks the " +
+			"API server and its admission by a dry run. It says which server each would get now, with score and runners-up, " +
+			"or what it would wait for. Claims are served in the order of the files. Each sees the servers of those before it as " +
+			"taken, and those before it in the quota of its namespace. Those of one gang get servers together. Claims that wait " +
 			"already are not served before them. Other objects in the files are " +
 			"passed over; two claims of one name are refused.\n\n" +
-			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from a file; " +
-			"2 the command line makes no sense, or the files hold two claims of one name.",
+			"Exit codes: 0 all would be bound. 1 one would not, it is not known, or no claims can be read from a file. " +
+			"2 the command line or two claims of one name make no sense.",
 		Example: "  {{.}} claim try -f claim.yaml\n  kubectl kustomize ./claims | {{.}} claim try -f - -n team",
 		Args:    usage.NoArgs,
 		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
@@ -132,11 +133,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 }
 
 func claimNames(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	var list v1alpha1.ServerClaimList
-	err := c.List(ctx, &list, client.InNamespace(namespace))
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Status.Phase))
-	}
-	return names, err
+	var claims v1alpha1.ServerClaimList
+	err := c.List(ctx, &claims, client.InNamespace(namespace))
+	return list.Map(claims.Items, func(c *v1alpha1.ServerClaim) string { return cobra.CompletionWithDesc(c.Name, string(c.Status.Phase)) }), err
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/engine/claims"
@@ -123,7 +124,7 @@ func saidBy(c *v1alpha1.ServerClaim, kind, known string) *said {
 }
 
 // leftAlone is what a claim waits for that nothing is done for.
-const leftAlone = "whoever set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
+const leftAlone = "the user who set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
 
 // standsStill says what keeps a claim from being looked at, whatever servers there are.
 func standsStill(c *v1alpha1.ServerClaim) string {
@@ -170,12 +171,10 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 
 // written is the server that is written for a claim, or about to be taken over by it; nil where there is none.
 func (w *world) written(c *v1alpha1.ServerClaim) *v1alpha1.Server {
-	for i := range w.servers {
-		if relation := policies.RelationOf(&w.servers[i], c); relation == policies.Holds || relation == policies.Adoptable {
-			return &w.servers[i]
-		}
-	}
-	return nil
+	return list.Find(w.servers, func(s *v1alpha1.Server) bool {
+		relation := policies.RelationOf(s, c)
+		return relation == policies.Holds || relation == policies.Adoptable
+	})
 }
 
 // reservedWords say what a claim waits for that a server is written for, and that is not bound yet.

@@ -36,7 +36,7 @@ func TestHowAServerWasChosenIsToldAsFarAsItIsKnown(t *testing.T) {
 	}{
 		"by a policy": {[]client.Object{&recorded}, nil, "fleet-1, with score 12; 1 other server would have done",
 			`{"server":"a","recorded":true,"revision":"fleet-1","score":12,"runnersUp":1}`},
-		"by nobody, as after an adoption": {[]client.Object{&adopted}, nil, "nobody recorded it; so it is after an adoption", `{"server":"a","recorded":false}`},
+		"by nobody, as after an adoption": {[]client.Object{&adopted}, nil, "not recorded, as after an adoption", `{"server":"a","recorded":false}`},
 		"by whoever, before the server was another claim's": {[]client.Object{&taken}, nil, "not known any more, because the server does not name this claim",
 			`{"server":"a","recorded":false,"lost":true}`},
 		"by whoever, to a reader who may not read servers": {[]client.Object{&recorded},
@@ -114,7 +114,7 @@ func TestABoundClaimIsExplainedByAllThatItSays(t *testing.T) {
 			term := &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}, Now: time.Unix(7, 0)}
 			(&page{Terminal: term}).explained(e)
 			want := "Claim team/web is bound since 7s (Bound)\n\nIt says:     bound to server a\n" + c.want +
-				"Server:      a\nChosen by:   nobody recorded it; so it is after an adoption\n"
+				"Server:      a\nChosen by:   not recorded, as after an adoption\n"
 			if diff := cmp.Diff(want, out.String()); diff != "" {
 				t.Error(diff)
 			}

@@ -48,7 +48,7 @@ func (p *page) explained(e *explanation) {
 		case b.Lost:
 			p.Field("Chosen by", "not known any more, because the server does not name this claim")
 		default:
-			p.Field("Chosen by", "nobody recorded it; so it is after an adoption")
+			p.Field("Chosen by", "not recorded, as after an adoption")
 		}
 		if b.At != nil {
 			p.Field("Chosen", p.Ago(*b.At)+" ago")

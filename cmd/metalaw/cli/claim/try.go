@@ -128,7 +128,7 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 	}
 	w.countQuotas(out.Claims)
 	if w.blind() {
-		out.Notes = append(out.Notes, "you may not list servers, so nobody can tell whether the claims would be bound ("+w.unseen.Error()+")")
+		out.Notes = append(out.Notes, "you may not list servers, so it is not known whether the claims would be bound ("+w.unseen.Error()+")")
 	}
 	for _, one := range out.Claims {
 		if err := r.serve(ctx, w, one, out.Claims); err != nil {

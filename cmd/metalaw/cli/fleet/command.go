@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -40,11 +41,11 @@ func freezeCommand() *cobra.Command {
 		Long: "Adds a freeze to FleetControl \"fleet\", and makes that where there is none. Level Destructive holds back whatever stops a machine " +
 			"or erases data: wipes, power-off, resets. Level All holds back everything that reaches a machine or changes what it " +
 			"boots. What is begun already is not cut off. Deadlines do not run while a server is held back, and its condition Withheld says why. " +
-			"A freeze ends when somebody unfreezes it, or by itself at --until or after --for.\n\n" +
-			"Exit codes: 0 the freeze holds; 1 it could not be stored, or the name is taken; 2 the command line makes no sense.",
+			"A freeze ends when a user unfreezes it, or by itself at --until or after --for.\n\n" +
+			"Exit codes: 0 the freeze holds. 1 it could not be stored, or the name is taken. 2 the command line makes no sense.",
 		Example: "  # Everything that stops machines or erases disks, in one rack, for two hours\n" +
 			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
-			"  # The whole fleet, all of it, until somebody says otherwise\n" +
+			"  # The whole fleet, all of it, until a user unfreezes it\n" +
 			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
 		Args: func(cmd *cobra.Command, args []string) (err error) {
 			if err := usage.NoArgs(cmd, args); err != nil {
@@ -63,7 +64,7 @@ func freezeCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&r.level, "level", string(policyv1alpha1.FreezeDestructive), "what is held back: Destructive or All")
 	f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers; every server where it is left out")
-	f.StringVar(&r.reason, "reason", "", "why; required, and shown to everybody who waits")
+	f.StringVar(&r.reason, "reason", "", "why; required, and shown to all users who wait")
 	f.DurationVar(&r.lasts, "for", 0, "how long it lasts, such as 2h; for ever where neither this nor --until is given")
 	f.StringVar(&r.until, "until", "", "when it ends: 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine")
 	f.StringVar(&r.name, "name", "", "name of the freeze; made from the reason where it is left out")
@@ -108,10 +109,9 @@ func unfreezeCommand() *cobra.Command {
 		Use:   "unfreeze (--name NAME | --all [--yes] | --breaker)",
 		Short: "Let go of what was held back",
 		Long: "Takes freezes off FleetControl \"fleet\", or closes its breaker after it has tripped. What was held back goes on at once. " +
-			"With --all it shows the freezes that stand and asks first; one that somebody adds or changes meanwhile stays.\n\n" +
-			"Exit codes: 0 it is lifted, or nothing was held back; 1 there is no freeze of that name, somebody said no or changed a freeze that " +
-			"was shown, or it could not be stored; " +
-			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
+			"With --all it shows the freezes and asks first; one that another user adds or changes meanwhile stays.\n\n" +
+			"Exit codes: 0 it is lifted, or there was none. 1 there is no freeze of that name, the answer was no, a freeze that was " +
+			"shown has changed, or it could not be stored. 2 the command line makes no sense, or no user was there to confirm.",
 		Example: "  {{.}} unfreeze --name switch-upgrade-in-rack-r1\n\n" +
 			"  # Too many servers failed at once, the cause is found, and the fleet may go on\n" +
 			"  {{.}} unfreeze --breaker",
@@ -153,10 +153,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 		if err != nil {
 			return false, err
 		}
-		lifted, left = words, nil
-		for i := range control.Spec.Freezes {
-			left = append(left, freeze.Words(&control.Spec.Freezes[i]))
-		}
+		lifted, left = words, list.Map(control.Spec.Freezes, freeze.Words)
 		return len(words) > 0, nil
 	})
 	if err != nil {
@@ -175,11 +172,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 
 func freezeNames(ctx context.Context, c client.Client) ([]string, error) {
 	control, err := read(ctx, c)
-	names := make([]string, len(control.Spec.Freezes))
-	for i := range control.Spec.Freezes {
-		names[i] = cobra.CompletionWithDesc(control.Spec.Freezes[i].Name, control.Spec.Freezes[i].Reason)
-	}
-	return names, err
+	return list.Map(control.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return cobra.CompletionWithDesc(f.Name, f.Reason) }), err
 }
 
 func statusCommand(flags *access.Flags) *cobra.Command {
@@ -187,10 +180,10 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show freezes, budgets, the breaker, and the servers from which something is withheld",
-		Long: "Shows what FleetControl \"fleet\" holds back and on how many servers, how far each budget is used, whether the breaker has tripped, " +
-			"and every server from which something that its state asks for is withheld, with the reason. A manager that runs with " +
+		Long: "Shows what FleetControl \"fleet\" holds back and on how many servers, how far each budget is used, and whether the breaker has " +
+			"tripped. It lists every server from which something that its state asks for is withheld, with the reason. A manager that runs with " +
 			"--observe-only is seen by the reason ObserveOnly.\n\n" +
-			"Exit codes: 0 shown, whatever it shows; 1 it could not be read; 2 the command line makes no sense.",
+			"Exit codes: 0 shown, whatever it shows. 1 it could not be read. 2 the command line makes no sense.",
 		Args: usage.NoArgs,
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
 			control, err := read(ctx, c)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
@@ -40,7 +41,7 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 	f := policyv1alpha1.Freeze{Name: r.name, Reason: r.reason}
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return f, usage.Errorf("--reason is required: whoever finds the fleet frozen wants to know why")
+		return f, usage.Errorf("--reason is required: an operator who finds the fleet frozen wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
 		return f, usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case utf8.RuneCountInString(r.name) > maxName:
@@ -131,12 +132,7 @@ func add(c *policyv1alpha1.FleetControl, f policyv1alpha1.Freeze, now time.Time)
 }
 
 func find(c *policyv1alpha1.FleetControl, name string) *policyv1alpha1.Freeze {
-	for i := range c.Spec.Freezes {
-		if c.Spec.Freezes[i].Name == name {
-			return &c.Spec.Freezes[i]
-		}
-	}
-	return nil
+	return list.Find(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) bool { return f.Name == name })
 }
 
 // generatedName is the longest name that is made from a reason.
@@ -224,14 +220,10 @@ func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *
 		return nil
 	}
 	if !t.Asks {
-		return usage.Errorf("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
+		return usage.Errorf("unfreeze of %s needs a confirmation, and no user is at this terminal to give it: add --yes, "+
 			"or look with metalaw fleet status", terminal.Count(len(r.shown), "freeze"))
 	}
-	rows := make([][]string, len(r.shown))
-	for i := range r.shown {
-		f := &r.shown[i]
-		rows[i] = []string{f.Name, string(f.Level), f.By, f.Reason}
-	}
+	rows := list.Map(r.shown, func(f *policyv1alpha1.Freeze) []string { return []string{f.Name, string(f.Level), f.By, f.Reason} })
 	return t.Consent(ctx, fmt.Sprintf("unfreeze: %s?", terminal.Count(len(r.shown), "freeze")), []string{"NAME", "LEVEL", "BY", "REASON"}, rows)
 }
 
@@ -260,9 +252,5 @@ func namesOf(c *policyv1alpha1.FleetControl) string {
 	if len(c.Spec.Freezes) == 0 {
 		return "none"
 	}
-	names := make([]string, len(c.Spec.Freezes))
-	for i := range c.Spec.Freezes {
-		names[i] = c.Spec.Freezes[i].Name
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(list.Map(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return f.Name }), ", ")
 }

@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/internal/freeze"
@@ -91,7 +92,7 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		s.Freezes = append(s.Freezes, one)
 	}
 	for _, u := range fleet.Count(c.Spec.Budgets, servers, inventories, now) {
-		b := budgetOf(c, u.Name)
+		b := list.Find(c.Spec.Budgets, func(b *policyv1alpha1.Budget) bool { return b.Name == u.Name }) // of which Count made it
 		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
 		if b.Max != nil {
 			one.Max = *b.Max
@@ -128,15 +129,6 @@ func covered(f *policyv1alpha1.Freeze, servers []v1alpha1.Server) int {
 	return n
 }
 
-func budgetOf(c *policyv1alpha1.FleetControl, name string) *policyv1alpha1.Budget {
-	for i := range c.Spec.Budgets {
-		if c.Spec.Budgets[i].Name == name {
-			return &c.Spec.Budgets[i]
-		}
-	}
-	return &policyv1alpha1.Budget{}
-}
-
 // page writes a status for people, a section for each thing that can hold a server back.
 type page struct{ *terminal.Terminal }
 
@@ -155,13 +147,10 @@ func (p *page) freezes(s *status) {
 		return
 	}
 	p.Printf("Freezes:\n")
-	rows := make([][]string, len(s.Freezes))
-	for i := range s.Freezes {
-		f := &s.Freezes[i]
-		rows[i] = []string{f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"),
+	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, list.Map(s.Freezes, func(f *freezeStatus) []string {
+		return []string{"  " + f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"),
 			p.end(f), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-")}
-	}
-	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, indented(rows))
+	}))
 }
 
 func (p *page) end(f *freezeStatus) string {
@@ -181,15 +170,13 @@ func (p *page) budgets(s *status) {
 		return
 	}
 	p.Printf("Budgets:\n")
-	rows := make([][]string, len(s.Budgets))
-	for i, b := range s.Budgets {
+	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, list.Map(s.Budgets, func(b *budgetStatus) []string {
 		per := "the fleet"
 		if b.Per != "" {
 			per = b.Per + "=" + b.Value
 		}
-		rows[i] = []string{b.Name, string(b.Action), per, used(&b), within(&b), p.room(&b)}
-	}
-	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, indented(rows))
+		return []string{"  " + b.Name, string(b.Action), per, used(b), within(b), p.room(b)}
+	}))
 }
 
 func within(b *budgetStatus) string {
@@ -248,16 +235,7 @@ func (p *page) withheld(s *status) {
 		return
 	}
 	p.Printf("Withheld:  from %d of %d servers\n", len(s.Withheld), s.Servers)
-	rows := make([][]string, len(s.Withheld))
-	for i, w := range s.Withheld {
-		rows[i] = []string{w.Name, cmp.Or(w.State, "-"), w.Reason, p.Now.Sub(w.Since.Time).Round(time.Second).String(), w.Message}
-	}
-	p.Table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, indented(rows))
-}
-
-func indented(rows [][]string) [][]string {
-	for _, row := range rows {
-		row[0] = "  " + row[0]
-	}
-	return rows
+	p.Table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, list.Map(s.Withheld, func(w *withheldStatus) []string {
+		return []string{"  " + w.Name, cmp.Or(w.State, "-"), w.Reason, p.Now.Sub(w.Since.Time).Round(time.Second).String(), w.Message}
+	}))
 }

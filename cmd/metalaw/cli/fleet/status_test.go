@@ -115,7 +115,7 @@ Withheld:  from 1 of 3 servers
 
 func TestTheStatusInJSONHasListsEvenWhereTheyAreEmpty(t *testing.T) {
 	var out bytes.Buffer
-	if err := terminal.JSON(&out, statusOf(control(), nil, nil, noon)); err != nil {
+	if err := terminal.OutputAs(terminal.AsJSON).Write(&out, statusOf(control(), nil, nil, noon)); err != nil {
 		t.Fatal(err)
 	}
 	want := `{

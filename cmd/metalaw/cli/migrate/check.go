@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -161,7 +162,7 @@ func (f *fleet) checkBack(s *v1alpha1.Server, keptDirty bool, v *verdict) {
 	dirty := keptDirty || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
 	switch state := s.Status.State; {
 	case s.Status.Lifecycle == nil:
-		v.add("server", s.Name, "it has no status.lifecycle, so that nobody knows whether it is Dirty; let the manager take it over first")
+		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first")
 	case state == v1alpha1.StateDiscovery || state == v1alpha1.StateCleanup:
 		v.add("server", s.Name, "it is in %s; wait until it has left that state", state)
 	case dirty && state == v1alpha1.StateReserved && f.claimOf(s) == nil:
@@ -196,14 +197,10 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 		Notes   []string  `json:"notes,omitempty"`
 	}{f.policy, f.plan(), f.notes()}
 	output.Show(t, document, func() {
-		rows := make([][]string, len(document.Servers))
-		for i, p := range document.Servers {
-			rows[i] = []string{p.Name, p.State, p.Power, p.Becomes, strings.Join(p.Marks, ","), p.Next}
-			for k, cell := range rows[i] {
-				rows[i][k] = cmp.Or(cell, "-")
-			}
-			rows[i] = append(rows[i], p.Why)
-		}
+		rows := list.Map(document.Servers, func(p *planned) []string {
+			return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Power, "-"), cmp.Or(p.Becomes, "-"),
+				cmp.Or(strings.Join(p.Marks, ","), "-"), cmp.Or(p.Next, "-"), p.Why}
+		})
 		t.Table([]string{"NAME", "STATE", "POWER", "BECOMES", "MARKS", "NEXT", "WHY"}, rows)
 		for _, note := range document.Notes {
 			t.Printf("note: %s\n", note)
@@ -215,30 +212,27 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 // show writes what stands in the way; fine is said where nothing does.
 func (v *verdict) show(t *terminal.Terminal, output terminal.Output, fine string) error {
 	blocked := v.blocked()
-	output.Show(t, v, func() { v.text(t, blocked, fine) })
+	if blocked > 0 {
+		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
+	}
+	output.Show(t, v, func() {
+		rows := list.Map(v.Findings, func(f *finding) []string {
+			known := ""
+			if f.Known {
+				known = "known"
+			}
+			return []string{f.Kind, f.Name, known, f.Message}
+		})
+		if len(rows) > 0 {
+			t.Table([]string{"KIND", "NAME", "", "FINDING"}, rows)
+		}
+		for _, note := range v.Notes {
+			t.Printf("note: %s\n", terminal.Plain(note))
+		}
+		t.Printf("%s\n", fine)
+	})
 	if blocked > 0 {
 		return terminal.ErrIncomplete
 	}
 	return nil
-}
-
-func (v *verdict) text(t *terminal.Terminal, blocked int, fine string) {
-	var rows [][]string
-	for _, f := range v.Findings {
-		known := ""
-		if f.Known {
-			known = "known"
-		}
-		rows = append(rows, []string{f.Kind, f.Name, known, f.Message})
-	}
-	if len(rows) > 0 {
-		t.Table([]string{"KIND", "NAME", "", "FINDING"}, rows)
-	}
-	for _, note := range v.Notes {
-		t.Printf("note: %s\n", terminal.Plain(note))
-	}
-	if blocked > 0 {
-		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
-	}
-	t.Printf("%s\n", fine)
 }

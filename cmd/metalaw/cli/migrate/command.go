@@ -40,8 +40,8 @@ func Command(program string) *cobra.Command {
 	group := terminal.Group(&cobra.Command{
 		Use:   "migrate",
 		Short: "Rehearse the way from metal-operator to metalaw, and back",
-		Long: "Reads a live cluster and writes nothing. plan shows what a manager would make of each server, check holds a fleet that was " +
-			"taken over against what must be true before machines are touched, and back says whether metal-operator may have the fleet again.",
+		Long: "Reads a live cluster and writes nothing. plan shows what a manager would make of each server. check compares a fleet that was " +
+			"taken over with what must be true before machines are touched. back says whether metal-operator may have the fleet again.",
 	}, "command", program+" migrate --help")
 	o.Register(group)
 	for _, cmd := range []*cobra.Command{o.planCommand(), o.checkCommand(), o.backCommand()} {
@@ -59,7 +59,7 @@ func (o *options) planCommand() *cobra.Command {
 		Long: "Decides about each server as the manager does, by the same functions, and shows its state, the marks that it gets, the next move " +
 			"and why. It works while metal-operator runs and before our CRDs are applied. Power is taken from the status; the manager " +
 			"asks the BMC, and compares the machine's identity first. The policy is the revision in force, else the default bundle.\n\n" +
-			"Exit codes: 0 shown; 1 something could not be read; 2 the command line makes no sense.",
+			"Exit codes: 0 shown. 1 something could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} migrate plan\n\n  # Under the bundle that erases nothing between two holders\n  {{.}} migrate plan --bundle compat-v0.7",
 		RunE: o.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
 			return plan(ctx, c, t, o)
@@ -75,10 +75,10 @@ func (o *options) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--before FILE] [--known NAME]...",
 		Short: "Check a fleet that was taken over, before the first machine is touched",
-		Long: "Holds the fleet against step 5 of the page \"Coming from metal-operator\": each server is taken over, each server that was Reserved " +
-			"is Reserved and its claim is Bound, no server is PolicyHalted, ClaimMissing or IdentityMismatch, and each BMC is Enabled. " +
+		Long: "Compares the fleet with step 5 of the page \"Coming from metal-operator\". Each server is taken over. Each server that was " +
+			"Reserved is Reserved, and its claim is Bound. No server is PolicyHalted, ClaimMissing or IdentityMismatch. Each BMC is Enabled. " +
 			"What you know the cause of is named with --known: it is shown and does not count.\n\n" +
-			"Exit codes: 0 the fleet is as it should be; 1 something is not, or could not be read; 2 the command line makes no sense.",
+			"Exit codes: 0 the fleet is as it should be. 1 something is not, or could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} migrate check --before before.yaml\n\n" +
 			"  # One server whose claim was lost long ago\n  {{.}} migrate check --before before.yaml --known rack1-07-system-0",
 		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
@@ -108,7 +108,7 @@ func (o *options) backCommand() *cobra.Command {
 		Short: "Say whether metal-operator may have the fleet again, and what stands in the way",
 		Long: "metal-operator does not know the mark Dirty, and may offer a machine with a holder's data. This refuses while a Dirty server is " +
 			"neither Reserved for a claim that exists nor ignored, and while a server is in Discovery or Cleanup.\n\n" +
-			"Exit codes: 0 nothing stands in the way; 1 something does, or could not be read; 2 the command line makes no sense.",
+			"Exit codes: 0 nothing stands in the way. 1 something does, or could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} migrate back",
 		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
 			return o.judge(ctx, t, "stop metalaw, and go on with step 3 of going back", (*fleet).back)

@@ -205,7 +205,7 @@ func TestMetalOperatorMayNotHaveAFleetWithDataThatItDoesNotKnowOf(t *testing.T) 
 		"a held one whose claim is gone": {[]v1alpha1.Server{left("a", "Reserved", "On", holds("web"), ours("Dirty"))}, nil,
 			verdict{Findings: []finding{{"server", "a", "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it; " + remedy, false}}}},
 		"one without a lifecycle": {[]v1alpha1.Server{left("a", "Available", "Off")}, nil,
-			verdict{Findings: []finding{{"server", "a", "it has no status.lifecycle, so that nobody knows whether it is Dirty; let the manager take it over first", false}}}},
+			verdict{Findings: []finding{{"server", "a", "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first", false}}}},
 		"one that is wiped at the moment": {[]v1alpha1.Server{left("a", "Cleanup", "On", ours("Dirty"))}, nil,
 			verdict{Findings: []finding{{"server", "a", "it is in Cleanup; wait until it has left that state", false}}}},
 		"what is only worth knowing": {[]v1alpha1.Server{left("a", "Observing", "On", ours()), left("b", "Error", "Off", ours("Dirty"), ignored("ignore"))},
@@ -263,8 +263,8 @@ func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
 	trusted.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: "ab"}
 	open.Spec.Protocol.Scheme = v1alpha1.ProtocolSchemeHTTP
 	f := &fleet{bmcs: []v1alpha1.BMC{plain, trusted, open}, bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
-	want := []string{"the manager verifies the certificates of BMCs (bmc.tls: verify), and 1 of 3 BMCs name none in spec.trust; " +
-		"a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts is not reached"}
+	want := []string{"the manager verifies the certificates of BMCs (bmc.tls: verify), and 1 of 3 BMCs name none in spec.trust. " +
+		"It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts"}
 	if diff := cmp.Diff(want, f.notes()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -50,8 +50,8 @@ func (f *fleet) notes() []string {
 	if untold == 0 || f.bundle.Settings.BMCTLS == bundle.TLSInsecure {
 		return nil
 	}
-	return []string{fmt.Sprintf("the manager verifies the certificates of BMCs (bmc.tls: %s), and %d of %d BMCs name none in spec.trust; "+
-		"a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts is not reached",
+	return []string{fmt.Sprintf("the manager verifies the certificates of BMCs (bmc.tls: %s), and %d of %d BMCs name none in spec.trust. "+
+		"It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts",
 		f.bundle.Settings.BMCTLS, untold, len(f.bmcs))}
 }
 

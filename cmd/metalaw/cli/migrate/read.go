@@ -41,22 +41,20 @@ type fleet struct {
 func read(ctx context.Context, c client.Reader) (*fleet, error) {
 	f := &fleet{now: time.Now(), claims: map[types.NamespacedName]*v1alpha1.ServerClaim{}, inventories: map[string]*policyv1alpha1.ServerInventory{}}
 	var servers v1alpha1.ServerList
-	if err := c.List(ctx, &servers); err != nil {
-		return nil, access.Explain(err, "list", access.Servers)
-	}
-	f.servers = servers.Items
 	var claims v1alpha1.ServerClaimList
-	if err := c.List(ctx, &claims); err != nil {
-		return nil, access.Explain(err, "list", access.ServerClaims)
+	var bmcs v1alpha1.BMCList
+	for _, one := range []struct {
+		list     client.ObjectList
+		resource string
+	}{{&servers, access.Servers}, {&claims, access.ServerClaims}, {&bmcs, access.BMCs}} {
+		if err := c.List(ctx, one.list); err != nil {
+			return nil, access.Explain(err, "list", one.resource)
+		}
 	}
+	f.servers, f.bmcs = servers.Items, bmcs.Items
 	for i := range claims.Items {
 		f.claims[client.ObjectKeyFromObject(&claims.Items[i])] = &claims.Items[i]
 	}
-	var bmcs v1alpha1.BMCList
-	if err := c.List(ctx, &bmcs); err != nil {
-		return nil, access.Explain(err, "list", access.BMCs)
-	}
-	f.bmcs = bmcs.Items
 	var inventories policyv1alpha1.ServerInventoryList
 	if err := c.List(ctx, &inventories); err == nil {
 		f.ours = true

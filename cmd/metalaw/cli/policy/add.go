@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -36,9 +37,9 @@ func addCommand() *cobra.Command {
 			"selection.rego or admission.rego that uses each. From then on they are files of the bundle like any other: what is in " +
 			"force is in its revision, and an upgrade of metalaw changes nothing. Parameters are constants at the top of a policy's " +
 			"file; --set writes them, as Rego values or plain words. A second time changes nothing but the parameters that are set. " +
-			"Nothing is written where the bundle would not be accepted, where a file of the policy was changed by hand, or where " +
-			"something of that name is there already. Without arguments it lists the library.\n\nExit codes: 0 done; 1 it would " +
-			"clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes no sense.",
+			"Nothing is written if the bundle would not be accepted, if a file of the policy was changed by hand, or if the name is " +
+			"taken already. Without arguments it lists the library.\n\nExit codes: 0 done. 1 it would " +
+			"clash, or the bundle would not be accepted, and nothing was written. 2 the command line makes no sense.",
 		Example: "  {{.}} policy add\n  {{.}} policy add fleet spread-over-racks wear-levelling\n" +
 			"  {{.}} policy add fleet reserve-per-zone --set percent=20 --set priority=500",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -67,15 +68,10 @@ func listLibrary(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(all))
-	for i, p := range all {
-		names := make([]string, len(p.Parameters))
-		for k, one := range p.Parameters {
-			names[k] = one.Name
-		}
-		rows[i] = []string{p.Name, strings.Join(names, ", "), p.Summary}
-	}
-	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, list.Map(all, func(p *library.Policy) []string {
+		names := list.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })
+		return []string{p.Name, strings.Join(names, ", "), p.Summary}
+	}))
 	return nil
 }
 
@@ -93,7 +89,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err != nil {
 		return err
 	}
-	files, said := before, []string{}
+	files, said, added := before, []string{}, []library.Policy{}
 	for _, name := range names {
 		p, err := library.Find(name)
 		if err != nil {
@@ -103,7 +99,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 		if err != nil {
 			return fmt.Errorf("policy %s cannot be added to %s, and nothing was written: %w", name, dir, err)
 		}
-		files = after
+		files, added = after, append(added, p)
 		for _, c := range changes {
 			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
 		}
@@ -112,7 +108,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err != nil {
 		return err
 	}
-	if err := warnOf(t, files, b.Settings, names); err != nil {
+	if err := warnOf(t, files, b.Settings, added); err != nil {
 		return err
 	}
 	changed, note, err := changedIn(dir, before, files)
@@ -136,12 +132,8 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 
 // warnOf tells of policies that do not do in the bundle what they say, because of its settings. These are those of the bundle as it was
 // accepted, with what its own files leave out.
-func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, names []string) error {
-	for _, name := range names {
-		p, err := library.Find(name)
-		if err != nil {
-			return err
-		}
+func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, added []library.Policy) error {
+	for _, p := range added {
 		warnings, err := p.Warnings(files, settings.Claims)
 		if err != nil {
 			return err
@@ -207,8 +199,8 @@ func accepted(ctx context.Context, t *terminal.Terminal, dir string, before, fil
 	v.text(t, false)
 	said := "nothing was written"
 	if own := ownTestsFailed(report.Found, before); len(own) > 0 {
-		said += fmt.Sprintf("; tests that the bundle had before (%s) do not hold with the policy and the values that are set: where those are as "+
-			"they should be, let the tests try something else, such as claims of another namespace, and call this again", strings.Join(own, ", "))
+		said += fmt.Sprintf("; tests that the bundle had before (%s) do not hold with the policy and the values that are set. If those are as they "+
+			"should be, let the tests try something else, such as claims of another namespace; then call this again", strings.Join(own, ", "))
 	}
 	t.Printf("%s\n", said)
 	return nil, terminal.ErrIncomplete
@@ -239,8 +231,8 @@ func changedIn(dir string, before, files bundle.Files) (changed []content, note 
 		}
 		for _, p := range parts {
 			if p.Name == name {
-				return nil, "", fmt.Errorf("%s: it lists %s, which would change, with the digest of what it is now, and nothing was written; "+
-					"take the file out of the list, and put it in again with its new digest afterwards", filepath.Join(dir, bundle.PartsFile), name)
+				return nil, "", fmt.Errorf("%s: it lists %s, which would change, by its present digest, so nothing was written. "+
+					"Take the file out of the list, and put it in again with its new digest afterwards", filepath.Join(dir, bundle.PartsFile), name)
 			}
 		}
 		changed = append(changed, content{filepath.Join(dir, name), files[name]})

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
@@ -38,7 +39,7 @@ func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1
 func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRevision, error) {
 	var list policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &list); err != nil {
-		return nil, access.Explain(err, "list", "policyrevisions")
+		return nil, access.Explain(err, "list", access.Revisions)
 	}
 	slices.SortFunc(list.Items, func(a, b policyv1alpha1.PolicyRevision) int {
 		if d := promotion(&b) - promotion(&a); d != 0 {
@@ -144,10 +145,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: word}, head)
 	if err != nil {
 		all, listErr := headsMeta(ctx, c, namespace)
-		names := make([]string, len(all))
-		for i := range all {
-			names[i] = all[i].Name
-		}
+		names := list.Map(all, func(o *metav1.PartialObjectMetadata) string { return o.Name })
 		if listErr == nil && len(all) == 0 && noNamespace(ctx, c, namespace) {
 			return nil, fmt.Errorf("there is no namespace %s; name that of the manager with -n", namespace)
 		}

@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -23,9 +25,9 @@ func Command(program string) *cobra.Command {
 		Use:   "policy",
 		Short: "Write, verify, test, draw and roll out policy bundles",
 		Long: "A policy bundle says what a server may do next, which server a claim gets, what is refused at admission, and what a MAC address " +
-			"tells. init, add, verify, test, render and schema need no cluster: they use the engine that the manager uses, so that what they " +
+			"means. init, add, verify, test, render and schema need no cluster: they use the engine that the manager uses, so that what they " +
 			"accept is accepted there. verify --live, promote, rollback and history work on the bundles in a cluster.\n\n" +
-			"Exit codes: 0 done, and where a bundle was looked at, it could be accepted; 1 it could not, something failed, or it was interrupted; " +
+			"Exit codes: 0 done, and a bundle that was looked at could be accepted. 1 it could not, something failed, or it was interrupted. " +
 			"2 the command line makes no sense.",
 	}, "verb", program+" policy --help")
 	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(),
@@ -60,26 +62,15 @@ func readsOne(cmd *cobra.Command) {
 func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]string, error) {
 	return func(ctx context.Context, c client.Client) ([]string, error) {
 		all, err := headsMeta(ctx, c, *namespace)
-		if err != nil {
-			return nil, err
-		}
-		var names []string
-		for i := range all {
-			stage := cmp.Or(all[i].Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
-			names = append(names, cobra.CompletionWithDesc(all[i].Name, terminal.Plain(stage)))
-		}
-		return names, nil
+		return list.Map(all, func(o *metav1.PartialObjectMetadata) string {
+			return cobra.CompletionWithDesc(o.Name, terminal.Plain(cmp.Or(o.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)))
+		}), err
 	}
 }
 
 func revisionNames(ctx context.Context, c client.Client) ([]string, error) {
 	all, err := revisions(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range all {
-		names = append(names, cobra.CompletionWithDesc(all[i].Name, string(all[i].Status.Stage)))
-	}
-	return names, nil
+	return list.Map(all, func(r *policyv1alpha1.PolicyRevision) string {
+		return cobra.CompletionWithDesc(r.Name, string(r.Status.Stage))
+	}), err
 }

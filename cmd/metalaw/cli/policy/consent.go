@@ -34,17 +34,18 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 		if err != nil {
 			return false, err
 		}
-		if in := q.inForceAlready(head, others); in != nil {
-			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, in.Name, promotion(in))
+		one := q.already(head, others)
+		if one == nil {
+			return false, r.fit(ctx, t, q)
+		}
+		if !one.AwaitsReplicas() {
+			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, one.Name, promotion(one))
 			return true, nil
 		}
-		if one := q.askedAlready(head, others); one != nil {
-			q.already = true
-			why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
-			t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
-			return !r.wait, nil
-		}
-		return false, r.fit(ctx, t, q)
+		q.onItsWay = true
+		why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
+		t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
+		return !r.wait, nil
 	case policyv1alpha1.LabelCanary:
 		return false, r.tellScope(ctx, t, c, q)
 	}
@@ -121,21 +122,6 @@ func (k keeper) tell(t *terminal.Terminal, head *corev1.ConfigMap, to change) er
 	return terminal.ErrIncomplete
 }
 
-// reach is whom a canary would govern at present.
-type reach struct {
-	scope             canary.Scope
-	servers, matching int
-	shared            []shared
-}
-
-// shared are the servers that another canary governs as well, or would.
-type shared struct {
-	revision, scope, ending string
-	servers                 int
-	// prevails says that the other one began later, so that it has them.
-	prevails bool
-}
-
 // tellScope counts the servers in the scope of a canary, and warns where there are none, or where another canary has them as well.
 // Whoever may not see servers can still ask for the canary.
 func (r *rollout) tellScope(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
@@ -147,56 +133,48 @@ func (r *rollout) tellScope(ctx context.Context, t *terminal.Terminal, c client.
 		t.Notef("how many servers are in its scope is not known: %v", access.Explain(err, "list", access.Servers))
 		return nil
 	}
-	t.Notef("%s", strings.TrimSuffix(r.reach(q, list.Items).String(), "\n"))
+	t.Notef("%s", r.reach(q, list.Items))
 	return nil
 }
 
-// reach finds whom a canary would govern among servers. Of two canaries that would have a server that one has it which began later in its
+// reach says whom a canary would govern among servers. Of two canaries that would have a server that one has it which began later in its
 // scope.
-func (r *rollout) reach(q *request, servers []v1alpha1.Server) reach {
+func (r *rollout) reach(q *request, servers []v1alpha1.Server) string {
 	scope := canary.Scope{Selector: q.servers, Percent: int32(q.percent)}
 	mine := within(servers, scope, q.bundle)
-	found := reach{scope: scope, servers: len(servers), matching: len(mine)}
 	var began *policyv1alpha1.CanaryStatus // it governs in this scope already, and its time counts
 	for i := range q.before {
 		if one := &q.before[i]; q.concerns(one) && isCanary(one) && scopeOf(one) == scope {
 			began = one.Status.Canary
 		}
 	}
+	words := fmt.Sprintf("in its scope (%s) are now %d of %s", scope, len(mine), terminal.Count(len(servers), "server"))
+	if len(mine) == 0 {
+		words += "\nWarning: the canary governs no server until one comes into its scope; " +
+			"look at the labels with `kubectl get servers --show-labels`"
+	}
 	for i := range q.before {
 		other := &q.before[i]
 		if !isCanary(other) || isPaused(other) || q.concerns(other) {
 			continue
 		}
-		if both := len(within(mine, scopeOf(other), other.Spec.Bundle)); both > 0 {
-			found.shared = append(found.shared, shared{revision: other.Name, scope: scopeOf(other).String(), ending: r.ending(other), servers: both,
-				prevails: began != nil && other.Status.Canary != nil && other.Status.Canary.Since.After(began.Since.Time)})
+		both := len(within(mine, scopeOf(other), other.Spec.Bundle))
+		if both == 0 {
+			continue
 		}
+		later := "this one"
+		if began != nil && other.Status.Canary != nil && other.Status.Canary.Since.After(began.Since.Time) {
+			later = "that one"
+		}
+		words += fmt.Sprintf("\nWarning: canary %s (%s) has %d of them in its scope as well, and %s, which began later, governs these. "+
+			"To end that one: %s", other.Name, scopeOf(other), both, later, r.ending(other))
 	}
-	return found
+	return words
 }
 
 func within(servers []v1alpha1.Server, scope canary.Scope, bundle string) []v1alpha1.Server {
 	matcher := scope.Matcher(bundle)
 	return slices.DeleteFunc(slices.Clone(servers), func(s v1alpha1.Server) bool { return !matcher.Covers(s.Labels, s.Spec.SystemUUID) })
-}
-
-func (f reach) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "in its scope (%s) are now %d of %s\n", f.scope, f.matching, terminal.Count(f.servers, "server"))
-	if f.matching == 0 {
-		b.WriteString("Warning: the canary governs nobody until a server comes into its scope; " +
-			"look at the labels with `kubectl get servers --show-labels`\n")
-	}
-	for _, s := range f.shared {
-		later := "this one"
-		if s.prevails {
-			later = "that one"
-		}
-		fmt.Fprintf(&b, "Warning: canary %s (%s) has %d of them in its scope as well, and %s, which began later, governs these. "+
-			"To end that one: %s\n", s.revision, s.scope, s.servers, later, s.ending)
-	}
-	return b.String()
 }
 
 func isCanary(r *policyv1alpha1.PolicyRevision) bool {
@@ -268,62 +246,40 @@ func (q *request) standsStill(head client.Object) string {
 	for i := range q.before {
 		if one := &q.before[i]; q.concerns(one) && isPaused(one) && scopeOf(one) == (canary.Scope{Selector: q.servers, Percent: int32(q.percent)}) {
 			return fmt.Sprintf("nothing was changed: revision %s is a canary with this scope already, and has paused itself: %s. "+
-				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was "+
+				"It takes no further server. Give it another scope, or end it with --stage shadow and mend the bundle. If it was "+
 				"not to blame, --stage canary after that begins it anew", one.Name, one.Status.Canary.Cost())
 		}
 	}
 	return ""
 }
 
-// inForceAlready is the revision that is asked for, where it is in force by the label of this head and nothing was asked for since;
-// nil else.
-func (q *request) inForceAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
-	in := policyv1alpha1.InForce(q.before)
-	if in == nil || q.stage != policyv1alpha1.LabelActive || !q.concerns(in) || head.GetLabels()[policyv1alpha1.StageLabel] != q.stage ||
-		labelOf(in, head.GetName()) != policyv1alpha1.LabelledActive {
-		return nil
-	}
+// already is the revision that is asked for, where it is in force by the label of this head or its promotion by that waits, and nothing was
+// asked for since; nil else. To label the head anew would be another promotion, where the first one comes into force in between.
+func (q *request) already(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
+	is := policyv1alpha1.InForce(q.before)
+	waiting := 0
 	for i := range q.before {
 		if q.before[i].AwaitsReplicas() {
-			return nil
+			waiting++
+			is = &q.before[i]
 		}
 	}
-	at := activatedAt(head)
-	for i := range others {
-		o := &others[i]
-		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == q.stage && !at.After(activatedAt(o)) {
-			return nil // it was asked for later, and the manager may not have seen it yet
-		}
-	}
-	return in
-}
-
-// askedAlready is the revision that is asked for, where its promotion by the label of this head waits and nothing was asked for since;
-// nil else. To label the head anew would be another promotion, where the first one comes into force in between.
-func (q *request) askedAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
-	var waits *policyv1alpha1.PolicyRevision
-	for i := range q.before {
-		one := &q.before[i]
-		if !one.AwaitsReplicas() {
-			continue
-		}
-		if waits != nil || !q.concerns(one) {
-			return nil
-		}
-		waits = one
-	}
-	if waits == nil || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
-		labelOf(waits, head.GetName()) != policyv1alpha1.LabelledActive {
+	if is == nil || waiting > 1 || !q.concerns(is) || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
+		labelOf(is, head.GetName()) != policyv1alpha1.LabelledActive {
 		return nil
 	}
 	at := activatedAt(head)
 	for i := range others {
 		o := &others[i]
-		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == policyv1alpha1.LabelActive && at.Before(activatedAt(o)) {
-			return nil // the manager may not have seen it yet
+		if o.Name == head.GetName() || o.Labels[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive {
+			continue
+		}
+		// The manager may not have seen yet what was asked for later.
+		if later := activatedAt(o).Compare(at); later > 0 || later == 0 && waiting == 0 {
+			return nil
 		}
 	}
-	return waits
+	return is
 }
 
 // activatedAt is when a head was activated last, as admission recorded it; the beginning of time where it recorded nothing.

@@ -3,9 +3,9 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/canary"
 )
@@ -32,8 +33,8 @@ type request struct {
 	// nothing.
 	anew   bool
 	record string
-	// already says that the same was asked for before and is on its way, so that the head was left as it is.
-	already bool
+	// onItsWay says that the same was asked for before and is on its way, so that the head was left as it is.
+	onItsWay bool
 }
 
 // concerns says that a revision is the one that was asked for.
@@ -46,11 +47,8 @@ func (q *request) concerns(r *policyv1alpha1.PolicyRevision) bool {
 
 // was is a revision as it was before; an empty one where there was none.
 func (q *request) was(name string) *policyv1alpha1.PolicyRevision {
-	i := slices.IndexFunc(q.before, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
-	if i < 0 {
-		return &policyv1alpha1.PolicyRevision{}
-	}
-	return &q.before[i]
+	was := list.Find(q.before, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name })
+	return cmp.Or(was, &policyv1alpha1.PolicyRevision{})
 }
 
 // progress is how far a request has come.
@@ -78,7 +76,7 @@ func (q *request) look(all []policyv1alpha1.PolicyRevision) progress {
 		if was := q.was(one.Name); one.Status.LabelledStage == labels[q.stage] &&
 			(was.Status.Head != q.head || was.Status.LabelledStage != labels[q.stage]) {
 			return progress{failed: true, words: fmt.Sprintf("ConfigMap %s holds revision %s by now, which is not what it was labelled %s for: "+
-				"somebody has changed it in between; see `metalaw policy history`", q.head, one.Name, q.stage)}
+				"it has changed in between; see `metalaw policy history`", q.head, one.Name, q.stage)}
 		}
 		if words := q.refusal(one); words != "" {
 			return progress{failed: true, words: words}
@@ -117,12 +115,7 @@ func labelOf(r *policyv1alpha1.PolicyRevision, head string) policyv1alpha1.Label
 
 // headIn is what the manager saw last of a ConfigMap that holds a revision; nil where it saw none of that name.
 func headIn(r *policyv1alpha1.PolicyRevision, name string) *policyv1alpha1.LabelledHead {
-	for i := range r.Status.Heads {
-		if r.Status.Heads[i].Name == name {
-			return &r.Status.Heads[i]
-		}
-	}
-	return nil
+	return list.Find(r.Status.Heads, func(h *policyv1alpha1.LabelledHead) bool { return h.Name == name })
 }
 
 // seen says that the manager has seen the label that was asked for.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -27,7 +28,7 @@ func historyCommand() *cobra.Command {
 		Use:   "history",
 		Short: "List the revisions, the one in force first",
 		Long: "Lists the PolicyRevisions by their promotions: version, stage, what a promotion waits for, servers, who put it there and since " +
-			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
+			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed. 1 the cluster did not answer. 2 the command line makes no sense.",
 		Example: "  {{.}} policy history",
 		Args:    usage.NoArgs,
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
@@ -37,11 +38,8 @@ func historyCommand() *cobra.Command {
 			}
 			lines := past(all)
 			output.Show(t, lines, func() {
-				var rows [][]string
-				for _, l := range lines {
-					rows = append(rows, l.row(t))
-				}
-				t.Table([]string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"}, rows)
+				t.Table([]string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"},
+					list.Map(lines, func(e *entry) []string { return e.row(t) }))
 			})
 			return nil
 		}),

@@ -30,9 +30,9 @@ func initCommand() *cobra.Command {
 		Short: "Write the files of a new bundle to start from",
 		Long: "Writes the commented files of a built-in bundle to a directory, under a name of your own, and a kustomization.yaml that makes " +
 			"a ConfigMap of them. Change what you want to change, and take out the files that you do not, also from the list " +
-			"in kustomization.yaml: what a bundle leaves out is taken from the built-in default when it is accepted. " +
+			"in kustomization.yaml. What a bundle leaves out is taken from the built-in default when it is accepted. " +
 			"Files that are there already are never overwritten.\n\n" +
-			"Exit codes: 0 the files are written; 1 one was there already, or could not be written; 2 the command line makes no sense.",
+			"Exit codes: 0 the files are written. 1 one was there already, or could not be written. 2 the command line makes no sense.",
 		Example: "  {{.}} policy init fleet\n  {{.}} policy init --from no-discovery --name lab ./bundles/lab",
 		Args:    usage.OneArg("init takes one directory"),
 		RunE: terminal.Run(func(_ context.Context, t *terminal.Terminal, args []string) error {

@@ -62,14 +62,15 @@ func promoteCommand() *cobra.Command {
 		Use:   "promote CONFIGMAP [--stage shadow|canary|active] [--servers SELECTOR] [--percent N]",
 		Short: "Bring a bundle a stage further: beside the one in force, to some servers, or to all",
 		Long: "Sets the label " + policyv1alpha1.StageLabel + " of a bundle's ConfigMap. As shadow it is evaluated beside the one in force and " +
-			"only counts what it would have done otherwise; as canary it governs the servers in its scope; as active it comes into force for all, " +
-			"once every running manager has compiled it. A server adopts it where it rests. Canary and active take the verb activate on " +
+			"only counts what it would have done otherwise. As canary it governs the servers in its scope. As active it comes into force " +
+			"for all, once every running manager has compiled it. A server adopts it where it rests. Canary and active take the verb activate on " +
 			"policyrevisions. " +
 			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed. A canary that has paused " +
-			"itself comes into force for all only after a confirmation, or with --yes. What is in force already is told, and left as it is. Where " +
-			"a canary or a promotion does not come about within three seconds it is told what that waits for.\n\n" +
-			"Exit codes: 0 the label is set, and with --wait the manager says that it is so; 1 it was refused, is kept by another program, " +
-			"did not come about in time, or was interrupted; 2 the command line makes no sense.",
+			"itself comes into force for all only after a confirmation, or with --yes. Where " +
+			"the revision is in force already, it says so and leaves it as it is. A canary or a promotion that does not come about within " +
+			"three seconds says what it waits for.\n\n" +
+			"Exit codes: 0 the label is set, and with --wait the manager agrees. 1 it was refused, is kept by another program, " +
+			"did not come about in time, or was interrupted. 2 the command line makes no sense.",
 		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +
 			"  {{.}} policy promote fleet-1.4.0 --stage canary --servers 'rack in (r1, r2)'\n  {{.}} policy promote fleet-1.4.0 --wait",
 		Args: cobra.MatchAll(usage.OneArg("promote takes the name of one ConfigMap; `metalaw policy history` lists them"),
@@ -134,7 +135,7 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	if done, err := r.weigh(ctx, t, c, head, asked); done || err != nil {
 		return untouched(ctx, err)
 	}
-	if asked.already {
+	if asked.onItsWay {
 		return r.follow(ctx, t, c, asked)
 	}
 	if k, kept := keeperOf(head); kept {

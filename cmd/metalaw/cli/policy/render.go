@@ -40,7 +40,7 @@ func renderCommand() *cobra.Command {
 		Long: "Draws the states and the ways between them: for Mermaid or Graphviz to lay out, as SVG that needs no other program, or as Markdown " +
 			"with every rule. With --live it asks the cluster how many servers are in each state, " +
 			"and tells on stderr of those in states that are not drawn.\n\n" +
-			"Exit codes: 0 drawn; 1 the lifecycle does not compile, or the cluster did not answer; 2 the command line makes no sense.",
+			"Exit codes: 0 drawn. 1 the lifecycle does not compile, or the cluster did not answer. 2 the command line makes no sense.",
 		Example: "  {{.}} policy render --from default -o svg >default.svg\n  {{.}} policy render --revision fleet-1.4.0-3f2a9c1b7d --live",
 		Args:    usage.NoArgs,
 	}
@@ -67,7 +67,7 @@ func renderCommand() *cobra.Command {
 		var counts render.Counts
 		if live {
 			if counts, err = count(ctx, c, revision); err != nil {
-				return access.Explain(err, "list", "servers")
+				return access.Explain(err, "list", access.Servers)
 			}
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
@@ -94,7 +94,7 @@ func drawn(ctx context.Context, c client.Client, from *source.Flags, revision st
 			if apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists those that there are", revision)
 			}
-			return nil, access.Explain(err, "get", "policyrevisions")
+			return nil, access.Explain(err, "get", access.Revisions)
 		}
 		var err error
 		if files, err = bundle.Unpack(stored.Spec.Content); err != nil {

@@ -97,23 +97,15 @@ func writeBeside(path string, data []byte, mode os.FileMode) (name string, err e
 // are now.
 func putBack(all []replacement) (err error) {
 	for _, r := range all {
-		if failed := r.putBack(); failed != nil {
+		failed := error(nil)
+		if r.there {
+			failed = replaceAll([]content{{r.path, r.was}})
+		} else {
+			failed = os.Remove(r.path)
+		}
+		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s stays changed: %w", r.path, failed))
 		}
-	}
-	return err
-}
-
-func (r replacement) putBack() error {
-	if !r.there {
-		return os.Remove(r.path)
-	}
-	name, err := writeBeside(r.path, r.was, r.mode)
-	if err == nil {
-		err = os.Rename(name, r.path)
-	}
-	if err != nil && name != "" {
-		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

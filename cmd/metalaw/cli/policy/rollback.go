@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -31,18 +31,18 @@ func rollbackCommand() *cobra.Command {
 		Use:   "rollback [--to REVISION]",
 		Short: "Bring the revision that was in force before back into force, beside canaries that stay",
 		Long: "Promotes the revision that was in force before the present one, the built-in one where only one was ever promoted, or the one " +
-			"that --to names. Called again while that waits for a manager it changes nothing, and --wait follows it; called again once it is in " +
-			"force it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
+			"that --to names. Called again while that waits for a manager it changes nothing, and --wait follows it. Called again " +
+			"once it is in force it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
 			"revision halted adopt the former one at once, others where they rest.\n\n" +
-			"It ends no canary: the servers that one governs stay under it, and a revision that is a canary now is not gone back to unless --to " +
-			"names it, which promotes it to every server, and where it has paused itself only after a confirmation or with --yes. A new " +
+			"It ends no canary: the servers that one governs stay under it. It goes back to a revision that is a canary now only where --to " +
+			"names it, and promotes that to every server. For a canary that has paused itself it needs a confirmation or --yes. A new " +
 			"promotion that waits is overtaken by it, and over. Where there is either, it names the command that ends it, and goes back only " +
 			"after a confirmation, with --yes, or where --to names a revision.\n\n" +
 			"It takes the verb activate on policyrevisions, for the bundle and for the one in force. A ConfigMap that Argo CD, Flux or " +
 			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
-			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
-			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
+			"Exit codes: 0 it is promoted, and with --wait in force. 1 it was refused, is kept by another program, was interrupted, did not " +
+			"come about in time, or there is nothing to go back to. 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
 		Args:    cobra.MatchAll(usage.NoArgs, r.check),
 		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
@@ -105,20 +105,17 @@ func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policy
 // the one before.
 func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.PolicyRevision, error) {
 	if name != "" {
-		i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists them", name)
+		if named := list.Find(all, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name }); named != nil {
+			return named, nil
 		}
-		return &all[i], nil
+		return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists them", name)
 	}
 	if len(all) == 0 || promotion(&all[0]) == 0 {
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}
 	others := all[1:]
-	for i := range others {
-		if r := &others[i]; returns(r) {
-			return r, nil
-		}
+	if r := list.Find(others, returns); r != nil {
+		return r, nil
 	}
 	var builtIn, rises *policyv1alpha1.PolicyRevision
 	for i := range others {

@@ -25,10 +25,10 @@ func schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema TOPIC",
 		Short: "Print the schema of a bundle's file or of a placement, or what rules may speak of",
-		Long: "Prints the JSON schema of bundle.yaml, lifecycle.yaml, scenarios.yaml, macprefixes.yaml or manifest.yaml, for editors; the schema " +
-			"of the input that selection.rego and admission.rego read; of the placement in a claim's annotation; or the facts and effects that a " +
-			"lifecycle may speak of. Topics: " +
-			strings.Join(topics, ", ") + ".\n\nExit codes: 0 printed; 2 there is no such topic.",
+		Long: "Prints the JSON schema of bundle.yaml, lifecycle.yaml, scenarios.yaml, macprefixes.yaml or manifest.yaml, for editors. " +
+			"Other topics are the input that selection.rego and admission.rego read, the placement in a claim's annotation, " +
+			"and the facts and effects of a lifecycle. Topics: " +
+			strings.Join(topics, ", ") + ".\n\nExit codes: 0 printed. 2 there is no such topic.",
 		Example:           "  {{.}} policy schema lifecycle >lifecycle.schema.json\n  {{.}} policy schema facts -o yaml",
 		ValidArgsFunction: cobra.FixedCompletions(topics, cobra.ShellCompDirectiveNoFileComp),
 	}

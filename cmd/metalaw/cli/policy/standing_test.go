@@ -61,7 +61,7 @@ func TestPromotingACanaryThatHasPausedItself(t *testing.T) {
 		"to all passes with consent": {change{stage: "active"}, true, "", []string{"active"}, pausedWords + ". Promoted", "fleet-1: active\n"},
 		"to the same scope is refused": {change{stage: "canary", percent: 5}, true, "nothing was changed: revision a is a canary with this scope already, " +
 			"and has paused itself: 0 servers were halted under it (its budget is 0) and 2 entered Error (its budget is 0). " +
-			"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was not to blame, " +
+			"It takes no further server. Give it another scope, or end it with --stage shadow and mend the bundle. If it was not to blame, " +
 			"--stage canary after that begins it anew", []string{}, "", ""},
 		"to another scope passes": {change{stage: "canary", percent: 10}, false, "", []string{"canary"}, "", "fleet-1: canary\n"},
 		"to the shadow passes":    {change{stage: "shadow"}, false, "", []string{"shadow"}, "", "fleet-1: shadow\n"},
@@ -292,7 +292,7 @@ func TestWhomACanaryWouldGovern(t *testing.T) {
 	}{
 		"some": {"rack=r1", nil, "in its scope (servers with rack=r1) are now 2 of 3 servers\n"},
 		"nobody": {"rack=nope", nil, "in its scope (servers with rack=nope) are now 0 of 3 servers\n" +
-			"Warning: the canary governs nobody until a server comes into its scope; look at the labels with `kubectl get servers --show-labels`\n"},
+			"Warning: the canary governs no server until one comes into its scope; look at the labels with `kubectl get servers --show-labels`\n"},
 		"those of another canary": {"rack=r1", []policyv1alpha1.PolicyRevision{other}, "in its scope (servers with rack=r1) are now 2 of 3 servers\n" +
 			"Warning: canary b (servers with rack in (r1, r3)) has 2 of them in its scope as well, and this one, which began later, governs these. " +
 			"To end that one: `metalaw policy promote fleet-2 --stage shadow`\n"},
@@ -303,7 +303,7 @@ func TestWhomACanaryWouldGovern(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &request{change: change{stage: "canary", servers: c.selector}, head: "fleet-1", bundle: "fleet", digest: "da", before: c.before}
-			if diff := cmp.Diff(c.want, (&rollout{namespace: defaultNamespace}).reach(q, servers).String()); diff != "" {
+			if diff := cmp.Diff(c.want, (&rollout{namespace: defaultNamespace}).reach(q, servers)+"\n"); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -26,7 +26,7 @@ func testCommand() *cobra.Command {
 		Short: "Run a bundle's scenarios and Rego tests, and say what they leave out",
 		Long: "Runs the scenarios of the lifecycle and the tests of the Rego, and measures which rules, effects and lines they exercise. " +
 			"`policy verify` does all of this and more; test shows each of them.\n\n" +
-			"Exit codes: 0 all passed; 1 one did not, or the bundle does not compile; 2 the command line makes no sense.",
+			"Exit codes: 0 all passed. 1 one did not, or the bundle does not compile. 2 the command line makes no sense.",
 		Example: "  {{.}} policy test -f ./fleet -v\n  {{.}} policy test -f ./fleet --junit results.xml",
 		Args:    usage.NoArgs,
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
@@ -23,16 +24,15 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-const verifyLong = "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, " +
-	"static verification of the " +
-	"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
-	"cause and its remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
+const verifyLong = "Makes every check that the manager makes before a bundle may govern: strict parsing, types, limits and static verification. " +
+	"The bundle's own scenarios and Rego tests run too, and their coverage counts. It names all problems at once, each with its place, " +
+	"cause and remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
 	"`kubectl kustomize` says what it makes, and -f - verifies that.\n\n" +
-	"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
-	"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
+	"With --live it checks the PolicyRevisions that the cluster has in use, by what they hold and nothing else. Before an upgrade, " +
+	"the new version of this program says which of them a manager of that version would hold.\n\n" +
 	"--examples overwrites no file: one that is there already is refused before anything is judged, and where there is nothing to write " +
 	"none is made.\n\n" +
-	"Exit codes: 0 the bundle, or every one in use, could be accepted; 1 it could not, or the cluster did not answer; " +
+	"Exit codes: 0 the bundle, or each in use, could be accepted. 1 it could not, or the cluster did not answer. " +
 	"2 the command line makes no sense."
 
 func verifyCommand() *cobra.Command {
@@ -159,12 +159,11 @@ func (e *examination) verifyLive(ctx context.Context, t *terminal.Terminal, c cl
 	if err != nil {
 		return err
 	}
-	refused, reports := 0, []jsonReport{}
+	refused, reports := 0, list.Map(verdicts, func(v *verdict) jsonReport { return v.json() })
 	for _, v := range verdicts {
 		if v.bundle == nil {
 			refused++
 		}
-		reports = append(reports, v.json())
 	}
 	e.output.Show(t, reports, func() {
 		for _, v := range verdicts {

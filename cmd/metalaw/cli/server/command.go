@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -24,10 +25,10 @@ func Command(program string) *cobra.Command {
 		Use:   "server",
 		Short: "Ask something of servers: retry, release, force, declare-clean, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
-			"Server, with the reason; admission records who asked; the manager takes it in, does it or refuses it, and says so in " +
+			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +
-			"Exit codes: 0 all done (or asked, without --wait); 1 something was refused, failed, did not end in time, or nothing matched; " +
-			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
+			"Exit codes: 0 all done (or asked, without --wait). 1 something was refused, failed, did not end in time, or nothing matched. " +
+			"2 the command line makes no sense, or no user was there to confirm.",
 	}, "verb", program+" server --help")
 	flags.Register(group)
 	for _, v := range verbs {
@@ -94,13 +95,11 @@ var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserv
 	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {
-	var list v1alpha1.ServerList
-	err := c.List(ctx, &list)
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, cmp.Or(string(list.Items[i].Status.State), "-"))
-	}
-	return names, err
+	var servers v1alpha1.ServerList
+	err := c.List(ctx, &servers)
+	return list.Map(servers.Items, func(s *v1alpha1.Server) string {
+		return cobra.CompletionWithDesc(s.Name, cmp.Or(string(s.Status.State), "-"))
+	}), err
 }
 
 // verb is one thing that can be asked of servers.
@@ -127,7 +126,7 @@ var verbs = []verb{
 	{
 		name: "retry", operation: v1alpha1.OperationRetry,
 		short: "Acknowledge an error and let the server find its place again",
-		long: "A server in Error waits until somebody has looked at it. This says that somebody has: the rules of the policy route it again " +
+		long: "A server in Error waits until an operator has looked at it. This says that you have: the rules of the policy route it again " +
 			"by what is known of it. It comes back to Error when the cause has not gone away.",
 		example: "  # One server, and see how it ends\n  {{.}} server retry rack1-07-system-0 --reason 'DIMM replaced' --wait\n\n" +
 			"  # Every server in Error of a rack, after its switch was repaired\n" +
@@ -143,10 +142,10 @@ var verbs = []verb{
 	{
 		name: "force", operation: v1alpha1.OperationForce,
 		short: "Move a server into a state past the rules of the policy",
-		long: "The last way out. The server must be able to stay in the state: one from which a rule would lead it away at once is refused, and so " +
-			"is one that a safety rule forbids. The rules that guard data (absence is not evidence, never wipe while claimed or retained, " +
-			"never offer while dirty) are set aside only with --override-safety; which of them were is recorded in status.operation.overrides and " +
-			"in the server's history, with who asked and why. It takes the verb \"force\" on servers, beside the right to patch " +
+		long: "The last way out. The server must be able to stay in the state. The manager refuses a state from which a rule would lead it away at " +
+			"once, and one that a safety rule forbids. Only --override-safety sets the rules aside that guard data: absence is not evidence, " +
+			"never wipe while claimed or retained, never offer while dirty. status.operation.overrides records which of them were set aside; " +
+			"the server's history adds who asked and why. It takes the verb \"force\" on servers, beside the right to patch " +
 			"them: ClusterRole metalaw-server-forcer. It asks before it begins, and waits for the end unless --wait=false is given.",
 		example: "  # Out of a state that it cannot leave by itself\n" +
 			"  {{.}} server force rack1-07-system-0 --to Error --reason 'stuck in Discovery, INC-1207'\n\n" +
@@ -155,9 +154,9 @@ var verbs = []verb{
 	},
 	{
 		name: "declare-clean", operation: v1alpha1.OperationDeclareClean,
-		short: "Offer servers in Error whose status was lost; somebody answers for their disks",
-		long: "After a visit to another operator's CRDs, or a restore, a server without proof that it is clean waits in Error " +
-			"(rule DataUnreleased). If nobody used these machines meanwhile, this offers them again, and nothing is erased. " +
+		short: "Offer servers in Error whose status was lost; you answer for their disks",
+		long: "After a stay under another operator's CRDs, or a restore, a server without proof that it is clean waits in Error " +
+			"(rule DataUnreleased). If these machines were not used meanwhile, this offers them again, and nothing is erased. " +
 			"The manager refuses a server that a claim holds or held, that is not in Error, or that runs. " +
 			"The server's history keeps who asked, why, and that rule ClearOnlyOnProof was set aside. " +
 			"It takes the verb \"force\" on servers, beside the right to patch them: ClusterRole metalaw-server-forcer.",
@@ -168,7 +167,7 @@ var verbs = []verb{
 	},
 	{
 		name: "park", operation: v1alpha1.OperationPark,
-		short:   "Power a server off and hand it to somebody outside",
+		short:   "Power a server off and hand it to people outside",
 		long:    "A parked server is left alone, whatever happens to it, until it is unparked. A claim that holds it keeps it.",
 		example: "  {{.}} server park rack1-07-system-0 --reason 'mainboard to be replaced' --wait",
 	},

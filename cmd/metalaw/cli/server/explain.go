@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -30,12 +30,13 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server NAME",
 		Short: "Say why a server is in its state, what holds it, and what would lead out",
-		Long: "Shows what is stored of a server: its state, the rule that led there, the next deadline, the condition that says what holds " +
-			"it, the operation and the power request, the revision that governs it, marks, retries, freezes, budgets and the last moves.\n\n" +
+		Long: "Shows what is stored of a server: its state, the rule that led there, the next deadline and the condition that says what " +
+			"holds it. It shows the operation, the power request, the revision that governs the server, marks and retries. It also " +
+			"shows freezes, budgets and the last moves.\n\n" +
 			"It shows each rule that leads out of the state, with the names that the rule asks for and their values. The command does " +
 			"not ask the BMC: what only the BMC can tell is unknown here.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
-			"Exit codes: 0 explained; 1 the server or the cluster could not be read; 2 the command line makes no sense.",
+			"Exit codes: 0 explained. 1 the server or the cluster could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} explain server node-1\n  {{.}} explain server node-1 -o json",
 		Args:    usage.OneArg("name one server"),
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
@@ -237,9 +238,8 @@ func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v
 	if b.Max != nil {
 		one.Max = *b.Max
 	}
-	at := slices.IndexFunc(usage, func(u policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value })
-	if at >= 0 {
-		one.Used = &usage[at].Used
+	if u := list.Find(usage, func(u *policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value }); u != nil {
+		one.Used = &u.Used
 	}
 	return one
 }

@@ -54,12 +54,12 @@ func records(name string, state v1alpha1.OperationState) func(*v1alpha1.Server) 
 }
 
 // theClaim is shop/web; server is the one that it names, if any.
-func theClaim(uid types.UID, server string) *holders {
+func theClaim(uid types.UID, server string) holders {
 	c := v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}}
 	if server != "" {
 		c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
 	}
-	return &holders{claims: []v1alpha1.ServerClaim{c}}
+	return holders{c}
 }
 
 func TestWhatARequestComesTo(t *testing.T) {
@@ -72,7 +72,7 @@ func TestWhatARequestComesTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		verb    string
 		server  *v1alpha1.Server
-		claims  *holders
+		claims  holders
 		to      string
 		outcome string
 		message string

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/policies"
@@ -81,7 +82,7 @@ func (r *request) check() error {
 func (r *request) checkRest() error {
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return usage.Errorf("--reason is required: whoever finds the server later wants to know why")
+		return usage.Errorf("--reason is required: an operator who finds the server later wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
 		return usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case r.verb.operation == v1alpha1.OperationForce && r.to == "":
@@ -171,7 +172,7 @@ func (r *result) complete() bool {
 }
 
 // plan is what the request would come to on a server as it is: asked, unchanged or refused, with the reason.
-func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
+func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 	p := result{Name: s.Name, State: string(s.Status.State), Holder: holder(s), Outcome: outcomeAsked}
 	refuse := func(format string, args ...any) result {
 		p.Outcome, p.Message = outcomeRefused, fmt.Sprintf(format, args...)
@@ -268,39 +269,29 @@ func standingRemedy(name, operation string) string {
 	return "wait until the manager has taken it in"
 }
 
-// holders are the claims that exist; nil where they may not be read, which leaves the question to the manager.
-type holders struct{ claims []v1alpha1.ServerClaim }
+// holders are the claims that exist; none where they may not be read, which leaves the question to the manager.
+type holders []v1alpha1.ServerClaim
 
 // readHolders lists the claims where a request depends on them.
-func (r *request) readHolders(ctx context.Context, c client.Reader) (*holders, error) {
+func (r *request) readHolders(ctx context.Context, c client.Reader) (holders, error) {
 	if r.verb.operation != v1alpha1.OperationRelease {
 		return nil, nil
 	}
-	var list v1alpha1.ServerClaimList
-	err := c.List(ctx, &list)
+	var claims v1alpha1.ServerClaimList
+	err := c.List(ctx, &claims)
 	if apierrors.IsForbidden(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, access.Explain(err, "list", access.ServerClaims)
-	}
-	return &holders{claims: list.Items}, nil
+	return claims.Items, access.Explain(err, "list", access.ServerClaims)
 }
 
 // of is the claim that holds a server: the one whose UID the server remembers; where it remembers none, the one that names
 // the server and that the server names. Nil where none is known.
-func (h *holders) of(s *v1alpha1.Server) *v1alpha1.ServerClaim {
-	if h == nil {
-		return nil
-	}
+func (h holders) of(s *v1alpha1.Server) *v1alpha1.ServerClaim {
 	uid, ref := s.Annotations[v1alpha1.ClaimUIDAnnotation], s.Spec.ServerClaimRef
-	for i := range h.claims {
-		c := &h.claims[i]
+	return list.Find(h, func(c *v1alpha1.ServerClaim) bool {
 		names := c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name
 		named := ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
-		if uid == "" && names && named || uid != "" && uid == string(c.UID) && (names || named) {
-			return c
-		}
-	}
-	return nil
+		return uid == "" && names && named || uid != "" && uid == string(c.UID) && (names || named)
+	})
 }

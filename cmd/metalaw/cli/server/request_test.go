@@ -24,7 +24,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"names and a selector":      {request{names: []string{"a"}, selector: "x=y", reason: "r"}, "names, -l and --all exclude each other"},
 		"names and all":             {request{names: []string{"a"}, all: true, reason: "r"}, "names, -l and --all exclude each other"},
 		"names and a state":         {request{names: []string{"a"}, state: "Error", reason: "r"}, "--state narrows -l and --all; servers that are named are asked in whatever state they are"},
-		"no reason":                 {request{all: true, reason: " "}, "--reason is required: whoever finds the server later wants to know why"},
+		"no reason":                 {request{all: true, reason: " "}, "--reason is required: an operator who finds the server later wants to know why"},
 		"a reason that is too long": {request{all: true, reason: strings.Repeat("ä", 1025)}, "--reason has 1025 characters; the API takes 1024"},
 		"force without a state":     {request{verb: verbs[2], all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
 		"a wait without time":       {request{all: true, reason: "r", wait: true}, "--timeout must be more than 0"},

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/list"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -141,7 +142,7 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 		return nil
 	}
 	if !r.report.terminal.Asks {
-		return usage.Errorf("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
+		return usage.Errorf("%s of %s needs a confirmation, and no user is at this terminal to give it: add --yes, or look with --dry-run",
 			r.verb.name, terminal.Count(affected, "server"))
 	}
 	what := r.verb.name
@@ -156,16 +157,13 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 }
 
 func planRows(plans []result) [][]string {
-	rows := make([][]string, len(plans))
-	for i := range plans {
-		p := &plans[i]
+	return list.Map(plans, func(p *result) []string {
 		note := p.Message
 		if p.Outcome == outcomeAsked {
 			note = ""
 		}
-		rows[i] = []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), p.Outcome, note}
-	}
-	return rows
+		return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), p.Outcome, note}
+	})
 }
 
 // followed is a request that was stored and has not ended.
@@ -179,7 +177,7 @@ type followed struct {
 }
 
 // storeAll asks the servers, several at a time; it reports those that need no waiting for, by name, and returns the rest.
-func (r *run) storeAll(ctx context.Context, servers []v1alpha1.Server, plans []result, claims *holders) []followed {
+func (r *run) storeAll(ctx context.Context, servers []v1alpha1.Server, plans []result, claims holders) []followed {
 	var group sync.WaitGroup
 	tokens := make(chan struct{}, atOnce)
 	all := make([]followed, len(servers))
@@ -207,7 +205,7 @@ const attempts = 5
 
 // store writes the request to one server. What came in between is looked at anew: a server that is in another state now,
 // or held by somebody else, is not what was shown and is left alone.
-func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *holders) followed {
+func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims holders) followed {
 	for range attempts {
 		if p.Outcome != outcomeAsked && p.Outcome != outcomeDone {
 			return followed{result: p}

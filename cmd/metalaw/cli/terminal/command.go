@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -73,7 +74,9 @@ func (o Output) Show(t *Terminal, value any, text func()) {
 // Write writes that document.
 func (o Output) Write(w io.Writer, value any) error {
 	if o.word != AsYAML {
-		return JSON(w, value)
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(value)
 	}
 	text, err := yaml.Marshal(value)
 	if err != nil {

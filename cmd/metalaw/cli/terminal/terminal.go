@@ -7,7 +7,6 @@ package terminal
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -181,13 +180,6 @@ func Table(w io.Writer, head []string, rows [][]string) error {
 		}
 	}
 	return t.Flush()
-}
-
-// JSON writes a value as indented JSON.
-func JSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }
 
 // Count is a number of things in words: "1 error", "2 errors".
