@@ -142,7 +142,9 @@ func (l *bmcRules) bmcWithMAC(ctx context.Context, c review.Change[v1alpha1.BMC]
 // bmcOfEndpoint finds another BMC that is reached by an Endpoint.
 func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
 	return l.otherBMC(ctx, c, value{key: "bmc/endpoint/" + is.endpoint, index: fieldindex.BMCByEndpoint, of: is.endpoint},
-		func(b *v1alpha1.BMC, _ bool) bool { return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint })
+		func(b *v1alpha1.BMC, _ bool) bool {
+			return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
+		})
 }
 
 // value is what only one BMC may have, and where the cache finds the BMCs and the Endpoints that have it.
