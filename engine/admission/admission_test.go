@@ -126,7 +126,8 @@ func TestWhatStandsIsAskedWithoutTheRestOfThePolicy(t *testing.T) {
 
 func TestARuleThatHandsTheInputOnIsAskedAgainWhereItCanBeKnownWhatItReads(t *testing.T) {
 	const because = " a claim that is stored while no manager answers is not held to it"
-	const whole = "warning: deny: only admission asks this rule, because it hands the whole input on, so that metalaw cannot tell what it reads;" + because +
+	const whole = "warning: deny: only admission asks this rule, because it hands the whole input on, so that metalaw cannot tell what it reads. " +
+		"A claim that is stored while no manager answers is not held to it" +
 		" (hand on input.object, or what of it the rule needs) [rego-input-whole]"
 	const more = " (where that is not enough, refuse what the claim itself says in a rule of its own) [rego-admission-only]"
 	for name, c := range map[string]struct {

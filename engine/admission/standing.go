@@ -3,7 +3,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,8 +50,6 @@ func onlyAtAdmission(left []regosandbox.LeftOut) diag.List {
 			found = append(found, d)
 		}
 	}
-	slices.SortFunc(found, func(a, b diag.Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
-	})
+	found.Sort()
 	return found
 }

@@ -25,8 +25,7 @@ var notOfBundles = []string{"selection/codes.go", "placement/codes.go"}
 var sources = []string{
 	"..",
 	filepath.Join("..", "..", "macprefixes"),
-	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source", "labels.go"),
-	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source", "loaderror.go"),
+	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source"),
 }
 
 // users are folders that find something in a bundle as well, among many texts that are none: there the codes of literal findings count.

@@ -61,9 +61,12 @@ func (l *Rules) examine(ctx context.Context, h *head) (*Examined, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle %q could not be checked: %w", h.name, err)
 	}
-	c := &Examined{Name: v.name, Version: v.revision.Version, digest: v.revision.Digest, found: v.found, Bundle: v.bundle,
-		promoted: stored != nil && stored.Promotion() > 0}
-	if stored == nil && c.accepted() {
+	c := &Examined{found: v.found, Bundle: v.bundle, promoted: stored != nil && stored.Promotion() > 0}
+	if v.bundle == nil {
+		return c, nil
+	}
+	c.Name, c.Version, c.digest = v.bundle.Name, v.bundle.Version, v.bundle.Revision.Digest
+	if stored == nil {
 		c.taken, err = l.taken(ctx, revisions, c)
 	}
 	return c, err

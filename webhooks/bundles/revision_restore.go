@@ -94,12 +94,12 @@ func (l *Rules) judgeRestored(
 		return fmt.Errorf("the revision %s", unchecked(err))
 	}
 	switch {
-	case v.revision.Name == "":
+	case v.bundle == nil:
 		found.DenyDiagnostics("this version of metalaw does not accept what the revision holds; restore it with the version that made it ("+
 			r.Spec.EngineVersion+"), or store a bundle in a ConfigMap instead", v.found)
 		return nil
-	case v.revision.Name != r.Name:
-		found.Deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.revision.Name+
+	case v.bundle.Revision.Name != r.Name:
+		found.Deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.bundle.Revision.Name+
 			"; take the object from the backup unchanged"))
 		return nil
 	}
@@ -108,10 +108,11 @@ func (l *Rules) judgeRestored(
 	if n := r.Promotion(); n > 0 {
 		log["promotion"] = strconv.FormatInt(n, 10)
 	}
-	if !into.takesEffect() || v.bundle == nil || v.bundle.Lifecycle == nil {
+	if !into.takesEffect() || v.bundle.Lifecycle == nil {
 		return nil
 	}
-	what, _, err := l.Dropped(ctx, &Examined{Name: v.name, Version: v.revision.Version, Bundle: v.bundle}, canary.Scope{}.Matcher(v.name))
+	what, _, err := l.Dropped(ctx, &Examined{Name: v.bundle.Name, Version: v.bundle.Version, Bundle: v.bundle},
+		canary.Scope{}.Matcher(v.bundle.Name))
 	switch {
 	case what == "":
 		return err
