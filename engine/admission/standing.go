@@ -19,11 +19,7 @@ func (p *Policy) Standing(ctx context.Context, kind string, object map[string]an
 	if p.apart != nil {
 		return nil, fmt.Errorf("admission: %w", p.apart)
 	}
-	values, err := evaluate(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
-	if err != nil {
-		return nil, err
-	}
-	return p.findings(ruleDeny, values[0])
+	return p.denials(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
 }
 
 // The codes of findings about rules that Standing leaves out.
