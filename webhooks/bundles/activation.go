@@ -161,7 +161,7 @@ func concerned(was, is *head, g governance) []concern {
 
 // mayActivate asks whether a user may change by what a bundle governs.
 func (l *Rules) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
-	return l.may(ctx, user, authorizationv1.ResourceAttributes{
+	return l.May(ctx, user, authorizationv1.ResourceAttributes{
 		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
 }
 

@@ -21,20 +21,14 @@ import (
 
 // Rules are the rules about bundles, with what they need. What they read of the cache is shared and must not be changed.
 type Rules struct {
-	Cache, reader client.Reader
+	// Cache is read first, and Reader reads past it.
+	Cache, Reader client.Reader
 	Bundles       review.Bundles
-	// namespace is the manager's; bundles count there only.
-	namespace string
-	// may asks whether a user holds a right.
-	may      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
-	accepted *Acceptances
-}
-
-// New puts together what the rules about bundles need. The cache is read first, and reader reads past it.
-func New(cache, reader client.Reader, bundles review.Bundles, namespace string,
-	may func(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error), accepted *Acceptances,
-) *Rules {
-	return &Rules{Cache: cache, reader: reader, Bundles: bundles, namespace: namespace, may: may, accepted: accepted}
+	// Namespace is the manager's; bundles count there only.
+	Namespace string
+	// May asks whether a user holds a right.
+	May      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
+	Accepted *Acceptances
 }
 
 // Time is how long a bundle may take to be checked. It is less than what config/webhook gives the hooks that check one, so
@@ -60,12 +54,12 @@ func (l *Rules) strays(c review.Change[corev1.ConfigMap], found *review.Findings
 	if c.Deleted() {
 		o = c.Old
 	}
-	if o.Namespace == l.namespace {
+	if o.Namespace == l.Namespace {
 		return false
 	}
 	for _, label := range []string{policyv1alpha1.BundleLabel, policyv1alpha1.BundlePartLabel} {
 		if _, bears := o.Labels[label]; bears && !c.Deleted() {
-			found.Warn("label %s means nothing in namespace %s: policy bundles count in namespace %s only", label, o.Namespace, l.namespace)
+			found.Warn("label %s means nothing in namespace %s: policy bundles count in namespace %s only", label, o.Namespace, l.Namespace)
 		}
 	}
 	return true

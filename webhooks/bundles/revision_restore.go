@@ -74,9 +74,6 @@ func (l *Rules) mayNotDisplace(
 	return all[i].Spec.Bundle, nil
 }
 
-// takesEffect says that a restored revision comes into force, or back into it.
-func (i restoredInto) takesEffect() bool { return i.displaces != "" || i.missing }
-
 // judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
 // hand as well. Who brought what back is told to the API server's audit log.
 func (l *Rules) judgeRestored(
@@ -89,7 +86,7 @@ func (l *Rules) judgeRestored(
 	}
 	ctx, cancel := context.WithTimeout(ctx, Time)
 	defer cancel()
-	v, err := l.accepted.of(ctx, files)
+	v, err := l.Accepted.of(ctx, files)
 	if err != nil {
 		return fmt.Errorf("the revision %s", unchecked(err))
 	}
@@ -108,7 +105,8 @@ func (l *Rules) judgeRestored(
 	if n := r.Promotion(); n > 0 {
 		log["promotion"] = strconv.FormatInt(n, 10)
 	}
-	if !into.takesEffect() || v.bundle.Lifecycle == nil {
+	takesEffect := into.displaces != "" || into.missing
+	if !takesEffect || v.bundle.Lifecycle == nil {
 		return nil
 	}
 	what, _, err := l.Dropped(ctx, &Examined{Name: v.bundle.Name, Version: v.bundle.Version, Bundle: v.bundle},
