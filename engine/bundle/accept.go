@@ -173,4 +173,3 @@ func (b *Bundle) runScenarios(in Options, never map[string]bool, report *Report)
 	}
 	return append(found, failed...)
 }
-

@@ -11,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -172,7 +171,7 @@ func governingField(was, is *head) *field.Path {
 		return nil
 	case was == nil || was.name != is.name || was.stage != is.stage:
 		return labelsPath.Key(policyv1alpha1.StageLabel)
-	case !equality.Semantic.DeepEqual(was.servers, is.servers):
+	case !was.sameAnnotation(is, policyv1alpha1.CanaryServersAnnotation):
 		return review.AnnotationsPath.Key(policyv1alpha1.CanaryServersAnnotation)
 	default:
 		return review.AnnotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
@@ -183,10 +182,9 @@ func governingField(was, is *head) *field.Path {
 func audit(found *review.Findings, c review.Change[corev1.ConfigMap], is *head, seen *Examined) {
 	log := found.Audited()
 	log["activated-by"], log["bundle"], log["stage"], log["digest"] = c.User.Username, is.name, is.stage, seen.digest
-	if is.servers != nil && is.stage == policyv1alpha1.LabelCanary {
-		log["servers"] = *is.servers
-	}
-	if is.percent != nil && is.stage == policyv1alpha1.LabelCanary {
-		log["percent"] = *is.percent
+	for key, name := range map[string]string{"servers": policyv1alpha1.CanaryServersAnnotation, "percent": policyv1alpha1.CanaryPercentAnnotation} {
+		if value, set := is.object.Annotations[name]; set && is.stage == policyv1alpha1.LabelCanary {
+			log[key] = value
+		}
 	}
 }
