@@ -114,8 +114,8 @@ func puts(was, is *head) bool {
 		return false
 	}
 	return was == nil || was.name != is.name || was.stage != is.stage ||
-		is.stage == policyv1alpha1.LabelCanary && !(was.sameAnnotation(is, policyv1alpha1.CanaryServersAnnotation) &&
-			was.sameAnnotation(is, policyv1alpha1.CanaryPercentAnnotation))
+		is.stage == policyv1alpha1.LabelCanary && (!was.sameAnnotation(is, policyv1alpha1.CanaryServersAnnotation) ||
+			!was.sameAnnotation(is, policyv1alpha1.CanaryPercentAnnotation))
 }
 
 // takes says that a change takes a head away from where it governs: by its stage, or because it is no head any more.
