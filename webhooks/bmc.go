@@ -90,18 +90,36 @@ func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC], 
 		was = placeOf(c.Old, endpoint)
 	}
 	f := bmcFacts{address: is.address}
-	if is.address != "" && is.address != was.address {
-		if f.byAddress, err = l.bmcAt(ctx, c, is); err != nil {
-			return err
-		}
+	ip := ""
+	if c.New.Spec.Access != nil {
+		ip = c.New.Spec.Access.IP
 	}
-	if is.mac != "" && is.mac != was.mac {
-		if f.byMAC, err = l.bmcWithMAC(ctx, c, is); err != nil {
-			return err
+	for _, v := range []value{
+		// One with an inline access, or one whose Endpoint has this IP. That of its own Endpoint has a row of its own.
+		{&f.byAddress, is.address, was.address, "bmc/address/", fieldindex.BMCByAddress, fieldindex.EndpointByIP, fieldindex.IPKey(ip),
+			func(b *v1alpha1.BMC, reached bool) bool {
+				if b.Spec.Access != nil {
+					return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
+				}
+				return reached && fieldindex.AddressKey(ip, b.Spec.Protocol) == is.address
+			}},
+		// The MAC address of an inline access, its own or that of its Endpoint.
+		{&f.byMAC, is.mac, was.mac, "bmc/mac/", fieldindex.BMCByMAC, fieldindex.EndpointByMAC, is.mac,
+			func(b *v1alpha1.BMC, reached bool) bool {
+				if b.Spec.Access != nil {
+					return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
+				}
+				return reached
+			}},
+		{&f.byEndpointRef, is.endpoint, was.endpoint, "bmc/endpoint/", fieldindex.BMCByEndpoint, "", "",
+			func(b *v1alpha1.BMC, _ bool) bool {
+				return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
+			}},
+	} {
+		if v.is == "" || v.is == v.was {
+			continue
 		}
-	}
-	if is.endpoint != "" && is.endpoint != was.endpoint {
-		if f.byEndpointRef, err = l.bmcOfEndpoint(ctx, c, is); err != nil {
+		if *v.rival, err = l.otherBMC(ctx, c, v); err != nil {
 			return err
 		}
 	}
@@ -112,53 +130,19 @@ func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC], 
 	return nil
 }
 
-// bmcAt finds another BMC at an address: one with an inline access, or one whose Endpoint has this IP. That of its own
-// Endpoint is bmcOfEndpoint's.
-func (l *bmcRules) bmcAt(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	ip := ""
-	if c.New.Spec.Access != nil {
-		ip = c.New.Spec.Access.IP
-	}
-	return l.otherBMC(ctx, c, value{"bmc/address/" + is.address, fieldindex.BMCByAddress, is.address, fieldindex.EndpointByIP, fieldindex.IPKey(ip)},
-		func(b *v1alpha1.BMC, reached bool) bool {
-			if b.Spec.Access != nil {
-				return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
-			}
-			return reached && fieldindex.AddressKey(ip, b.Spec.Protocol) == is.address
-		})
-}
-
-// bmcWithMAC finds another BMC with a MAC address of an inline access, its own or that of its Endpoint.
-func (l *bmcRules) bmcWithMAC(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	return l.otherBMC(ctx, c, value{"bmc/mac/" + is.mac, fieldindex.BMCByMAC, is.mac, fieldindex.EndpointByMAC, is.mac},
-		func(b *v1alpha1.BMC, reached bool) bool {
-			if b.Spec.Access != nil {
-				return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
-			}
-			return reached
-		})
-}
-
-// bmcOfEndpoint finds another BMC that is reached by an Endpoint.
-func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	return l.otherBMC(ctx, c, value{key: "bmc/endpoint/" + is.endpoint, index: fieldindex.BMCByEndpoint, of: is.endpoint},
-		func(b *v1alpha1.BMC, _ bool) bool {
-			return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
-		})
-}
-
-// value is what only one BMC may have, and where the cache finds the BMCs and the Endpoints that have it.
+// value is what only one BMC may have, as it is and was, and where the cache finds the BMCs and the Endpoints that have it.
 type value struct {
-	key                       string
-	index, of                 string
+	rival                     **rival
+	is, was                   string
+	key, index                string
 	endpointIndex, ofEndpoint string // empty where no Endpoint has it
+	// has gets to know whether one of the Endpoints with the value reaches the BMC.
+	has func(b *v1alpha1.BMC, reached bool) bool
 }
 
-// otherBMC finds another BMC with a value. has gets to know whether one of the Endpoints with the value reaches the BMC.
-func (l *bmcRules) otherBMC(
-	ctx context.Context, c review.Change[v1alpha1.BMC], v value, has func(b *v1alpha1.BMC, reached bool) bool,
-) (*rival, error) {
-	cached, err := l.names(ctx, &v1alpha1.BMCList{}, v.index, v.of)
+// otherBMC finds another BMC with a value.
+func (l *bmcRules) otherBMC(ctx context.Context, c review.Change[v1alpha1.BMC], v value) (*rival, error) {
+	cached, err := l.names(ctx, &v1alpha1.BMCList{}, v.index, v.is)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +156,7 @@ func (l *bmcRules) otherBMC(
 	if err != nil {
 		return nil, err
 	}
-	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: v.key, cached: append(cached, theirs...), has: func(b *v1alpha1.BMC) bool {
-		return has(b, b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name))
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: v.key + v.is, cached: append(cached, theirs...), has: func(b *v1alpha1.BMC) bool {
+		return v.has(b, b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name))
 	}})
 }

@@ -4,6 +4,8 @@ package webhooks
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -135,7 +137,8 @@ func part(name, file, text string) *corev1.ConfigMap {
 
 // lists makes a head list a file in another ConfigMap.
 func lists(file, in, text string) func(*corev1.ConfigMap) {
-	return holds(policyv1alpha1.ManifestKey, string(bundle.WriteParts(map[string]string{file: in}, bundle.Files{file: []byte(text)})))
+	return holds(policyv1alpha1.ManifestKey, fmt.Sprintf("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n"+
+		"- {name: %s, configMap: %s, digest: sha256:%x}\n", file, in, sha256.Sum256([]byte(text))))
 }
 
 // revisionOf is the revision that was made from a head.

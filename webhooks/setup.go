@@ -127,7 +127,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}
-	policies := bundles.New(o.Client, o.Reader, o.Bundles, o.Namespace, l.may, bundles.NewAcceptances(o.Accept))
+	policies := &bundles.Rules{Cache: o.Client, Reader: o.Reader, Bundles: o.Bundles, Namespace: o.Namespace, May: l.may,
+		Accepted: bundles.NewAcceptances(o.Accept)}
 	return map[string]admission.Handler{
 		PathValidateServerClaim: validating(o, m, now,
 			review.Rules[v1alpha1.ServerClaim]{Kind: "ServerClaim", Judge: claims.judgeClaim, Look: claims.lookForClaim}),

@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	remembered = 30 * time.Second
 	// inFlight is how long an admitted object that is not stored may still be on its way there.
 	inFlight = 2 * time.Second
+	// few admissions are remembered without looking for those that are too old.
+	few = 64
 )
 
 // uniqueness tells who else has a value that only one object may have. The cache answers; a process also remembers what
@@ -105,23 +108,13 @@ func (u *uniqueness) reserve(key, self string, keep bool) (admitted, bool) {
 		return former, false
 	}
 	if keep {
-		u.sweep(now)
+		// What is too old to matter goes, so that the memory stays as small as the rate of admissions.
+		if len(u.recent) >= few {
+			maps.DeleteFunc(u.recent, func(_ string, a admitted) bool { return now.Sub(a.at) >= remembered })
+		}
 		u.recent[key] = admitted{self, now}
 	}
 	return admitted{}, true
-}
-
-// sweep drops what is too old to matter, so that the memory stays as small as the rate of admissions.
-func (u *uniqueness) sweep(now time.Time) {
-	const few = 64
-	if len(u.recent) < few {
-		return
-	}
-	for key, a := range u.recent {
-		if now.Sub(a.at) >= remembered {
-			delete(u.recent, key)
-		}
-	}
 }
 
 // release forgets that name was admitted with the value.

@@ -121,7 +121,8 @@ func TestWhatBecomesOfAHead(t *testing.T) {
 			`Warning BundleRefused label policy.metalaw.dev/bundle says "other" and bundle.yaml says "fleet"; give them the same name`},
 		"binary data": {"active", func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"a": {0}} }, builtIn, "Warning BundleRefused it has binaryData"},
 		"a part that carries another bundle's label does not count": {"active", func(cm *corev1.ConfigMap) {
-			cm.Data[bundle.PartsFile] = string(bundle.WriteParts(map[string]string{"x_test.rego": "foreign"}, bundle.Files{"x_test.rego": []byte("x")}))
+			cm.Data[bundle.PartsFile] = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n" +
+				"- {name: x_test.rego, configMap: foreign, digest: sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881}\n"
 		}, builtIn, "Warning BundleIncomplete manifest.yaml:4:3: error: x_test.rego: ConfigMap foreign does not hold x_test.rego"},
 		"what is left out is filled in": {"shadow", func(cm *corev1.ConfigMap) { delete(cm.Data, "lifecycle.yaml") }, builtIn + ", fleet 1.0.0 Shadow 0",
 			"Normal BundleAccepted"},

@@ -109,11 +109,16 @@ func (p *Policy) ReadsFacts() bool { return p.looks }
 
 // AdmitEarly asks the rules that refuse without reading the facts, of a policy of which others read them: before anybody finds the
 // facts out, which may take long. Nothing that it lets pass is admitted yet. The error is that of Admit.
-func (p *Policy) AdmitEarly(ctx context.Context, in Input) ([]Finding, error) {
-	if p.early == nil {
-		return nil, nil
+func (p *Policy) AdmitEarly(ctx context.Context, in Input) (v Verdict, err error) {
+	if p.early != nil {
+		v.Denials, err = p.denials(ctx, p.early, in)
 	}
-	values, err := evaluate(ctx, p.early, in)
+	return v, err
+}
+
+// denials asks a part of the policy that only denies.
+func (p *Policy) denials(ctx context.Context, part *regosandbox.Module, in Input) ([]Finding, error) {
+	values, err := evaluate(ctx, part, in)
 	if err != nil {
 		return nil, err
 	}

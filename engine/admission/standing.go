@@ -3,7 +3,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,11 +19,7 @@ func (p *Policy) Standing(ctx context.Context, kind string, object map[string]an
 	if p.apart != nil {
 		return nil, fmt.Errorf("admission: %w", p.apart)
 	}
-	values, err := evaluate(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
-	if err != nil {
-		return nil, err
-	}
-	return p.findings(ruleDeny, values[0])
+	return p.denials(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
 }
 
 // The codes of findings about rules that Standing leaves out.
@@ -51,8 +46,6 @@ func onlyAtAdmission(left []regosandbox.LeftOut) diag.List {
 			found = append(found, d)
 		}
 	}
-	slices.SortFunc(found, func(a, b diag.Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
-	})
+	found.Sort()
 	return found
 }

@@ -3,11 +3,9 @@
 package bundle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -44,22 +42,11 @@ type Report struct {
 	Files Files
 	// Scenarios and Tests say how each of them ended.
 	Scenarios []scenario.Result
-	Tests     []TestResult
+	Tests     []regosandbox.TestResult
 	Coverage  Coverage
 	// Verification is what was proven of the lifecycle, with the counterexamples of its findings; empty where the bundle does
 	// not compile.
 	Verification verify.Report
-}
-
-// TestResult is how one test of the Rego ended.
-type TestResult struct {
-	// Name is package.rule.
-	Name   string
-	Passed bool
-	// Message says why it does not hold; empty where it does.
-	Message string
-	File    string
-	Line    int
 }
 
 // Accept is all that a bundle must pass before it may govern: size, strict parsing, typed rules, limits, verification, its
@@ -79,7 +66,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	if err != nil {
 		return nil, report, err
 	}
-	if withCode(found, codeEngine) != nil {
+	if len(withCode(found, codeEngine)) > 0 {
 		report.Found = found
 		return nil, report, nil
 	}
@@ -102,7 +89,8 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	if err := ctx.Err(); err != nil {
 		return nil, report, err
 	}
-	report.Found = sorted(unique(found))
+	report.Found = unique(found)
+	report.Found.Sort()
 	if report.Found.HasErrors() {
 		return nil, report, nil
 	}
@@ -161,15 +149,6 @@ func atKey(d diag.Diagnostic, text []byte, what, key string) diag.Diagnostic {
 	return d
 }
 
-// sorted orders findings the way somebody reads the files.
-func sorted(found diag.List) diag.List {
-	slices.SortStableFunc(found, func(a, b diag.Diagnostic) int {
-		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Code, b.Code),
-			strings.Compare(a.Message, b.Message))
-	})
-	return found
-}
-
 // runScenarios holds the lifecycle to its scenarios. Rules that were taken from the default unchanged were exercised there.
 func (b *Bundle) runScenarios(in Options, never map[string]bool, report *Report) diag.List {
 	data, ok := b.Files[ScenariosFile]
@@ -188,26 +167,9 @@ func (b *Bundle) runScenarios(in Options, never map[string]bool, report *Report)
 	report.Coverage.coverLifecycle(b.Lifecycle, report.Scenarios, never)
 	if !found.HasErrors() && !failed.HasErrors() { // a scenario that is mended may move by the rule that is missed now
 		if !b.Files.taken(LifecycleFile, in.Fill) {
-			failed = append(failed, report.Coverage.missedRules(places(b.Files[LifecycleFile]))...)
+			failed = append(failed, report.Coverage.missedRules(lifecycle.Places(b.Files[LifecycleFile]))...)
 		}
 		failed = append(failed, report.Coverage.missedEffects(b.Settings.Coverage.Effects)...)
 	}
 	return append(found, failed...)
-}
-
-// place is where a rule stands, and where it leads.
-type place struct {
-	line, column int
-	to           engine.State
-}
-
-// places finds the rules of a lifecycle by name.
-func places(data []byte) map[string]place {
-	all := map[string]place{}
-	for _, r := range lifecycle.Places(data) {
-		if _, first := all[r.Rule]; !first {
-			all[r.Rule] = place{r.Line, r.Column, r.To}
-		}
-	}
-	return all
 }

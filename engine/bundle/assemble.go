@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 
@@ -91,15 +90,6 @@ func Incomplete(found diag.List) bool {
 	})
 }
 
-// WriteParts renders the manifest of files that are kept in ConfigMaps.
-func WriteParts(configMapOf map[string]string, files Files) []byte {
-	out := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n"
-	for _, name := range slices.Sorted(maps.Keys(configMapOf)) {
-		out += fmt.Sprintf("- name: %s\n  configMap: %s\n  digest: %s\n", name, configMapOf[name], fileDigest(string(files[name])))
-	}
-	return []byte(out)
-}
-
 func fileDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -128,16 +118,11 @@ func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List
 	if f.Root == nil {
 		return nil, nil, f.Found
 	}
-	given := map[string]bool{}
-	for _, field := range f.Fields(f.Root, "the manifest", "apiVersion", "kind", "files") {
-		given[field.Name] = true
-		switch field.Name {
-		case "apiVersion":
-			oneOf(f, field.Value, "apiVersion", "policy.metalaw.dev/v1alpha1")
-		case "kind":
-			oneOf(f, field.Value, "kind", "Manifest")
-		case "files":
-			items := f.Items(field.Value, "files")
+	given := readKeys(f, f.Root, "the manifest",
+		key{"apiVersion", word(new(string), "policy.metalaw.dev/v1alpha1")},
+		key{"kind", word(new(string), "Manifest")},
+		key{"files", func(f *yamlpos.File, k yamlpos.Field) {
+			items := f.Items(k.Value, k.Name)
 			if len(items) > maxParts {
 				f.Errorf(items[maxParts], "manifest-too-many", "", "put several files into the head, and list only what is too large for it",
 					"the manifest lists %d files and may list %d", len(items), maxParts)
@@ -147,9 +132,8 @@ func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List
 					parts, places = append(parts, p), append(places, item)
 				}
 			}
-		}
-	}
-	if len(f.Found) == 0 && !(given["apiVersion"] && given["kind"]) {
+		}})
+	if len(f.Found) == 0 && !(slices.Contains(given, "apiVersion") && slices.Contains(given, "kind")) {
 		f.Errorf(f.Root, "yaml-missing-key", "", "begin it with apiVersion: policy.metalaw.dev/v1alpha1 and kind: Manifest",
 			"the manifest does not say its apiVersion and kind")
 	}

@@ -4,13 +4,15 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestAssemble(t *testing.T) {
 	parts := map[string]string{"fleet-b/lifecycle.yaml": "states: {}"}
-	manifest := string(WriteParts(map[string]string{"lifecycle.yaml": "fleet-b"}, Files{"lifecycle.yaml": []byte("states: {}")}))
+	manifest := string(writeParts(map[string]string{"lifecycle.yaml": "fleet-b"}, Files{"lifecycle.yaml": []byte("states: {}")}))
 	for name, c := range map[string]struct {
 		head       map[string]string
 		files      string
@@ -25,7 +27,7 @@ func TestAssemble(t *testing.T) {
 			head:  map[string]string{"bundle.yaml": "x", "manifest.yaml": strings.ReplaceAll(manifest, "fleet-b", "fleet-c")},
 			found: "manifest.yaml:4:3 manifest-part-missing", incomplete: true},
 		"a part of another version leaves the bundle incomplete": {
-			head: map[string]string{"manifest.yaml": string(WriteParts(map[string]string{"lifecycle.yaml": "fleet-b"},
+			head: map[string]string{"manifest.yaml": string(writeParts(map[string]string{"lifecycle.yaml": "fleet-b"},
 				Files{"lifecycle.yaml": []byte("states: {A: {}}")}))},
 			found: "manifest.yaml:4:3 manifest-part-differs", incomplete: true},
 		"a file that is given twice is broken": {
@@ -100,6 +102,15 @@ func TestOfTooLongAManifestNoMoreIsFetchedThanMayBeListed(t *testing.T) {
 	}
 }
 
+// writeParts renders the manifest of files that are kept in ConfigMaps.
+func writeParts(configMapOf map[string]string, files Files) []byte {
+	out := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n"
+	for _, name := range slices.Sorted(maps.Keys(configMapOf)) {
+		out += fmt.Sprintf("- name: %s\n  configMap: %s\n  digest: %s\n", name, configMapOf[name], fileDigest(string(files[name])))
+	}
+	return []byte(out)
+}
+
 func names(files Files) string {
 	var all []string
 	for _, name := range []string{"bundle.yaml", "lifecycle.yaml", "manifest.yaml"} {
@@ -111,7 +122,7 @@ func names(files Files) string {
 }
 
 func TestPartsAreThoseThatAManifestLists(t *testing.T) {
-	manifest := WriteParts(map[string]string{"a.rego": "one"}, Files{"a.rego": []byte("a")})
+	manifest := writeParts(map[string]string{"a.rego": "one"}, Files{"a.rego": []byte("a")})
 	parts := Parts(string(manifest))
 	if len(parts) != 1 || parts[0].Name != "a.rego" || parts[0].ConfigMap != "one" || !parts[0].Is("a") || parts[0].Is("b") {
 		t.Errorf("%+v", parts)

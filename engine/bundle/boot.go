@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,40 +71,35 @@ const (
 
 func defaultBoot() Boot { return Boot{BootOf: BootOf{FirstWord: defaultFirstWord, Mode: BootModeUEFI}} }
 
-func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
+// keys are what may be said of all machines and of one model.
+func (b *BootOf) keys() []key {
+	return []key{{"firstWord", b.readFirstWord}, {"mode", word(&b.Mode, BootModeUEFI, BootModeLegacy)}}
+}
+
+func (b *BootOf) readFirstWord(f *yamlpos.File, k yamlpos.Field) {
+	span(&b.FirstWord, "20m")(f, k)
+	if !f.Told(k.Value) && (b.FirstWord < leastFirstWord || b.FirstWord > mostFirstWord) {
+		f.Errorf(k.Value, "setting-duration", "", fmt.Sprintf("write a duration from %s to %s", leastFirstWord, mostFirstWord),
+			"firstWord cannot be %s", b.FirstWord)
+	}
+}
+
+func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 	var models *yaml.Node
-	for _, field := range f.Fields(n, "boot", "firstWord", "mode", "withoutOverride", "models") {
-		switch field.Name {
-		case "models":
-			models = field.Value
-		case "withoutOverride":
-			b.WithoutOverride = f.Bool(field.Value, field.Name)
-		default:
-			b.BootOf = parseBootOf(f, field, b.BootOf)
-		}
-	}
-	if models == nil {
-		return b
-	}
+	readKeys(f, k.Value, k.Name, append(b.keys(),
+		key{"withoutOverride", truth(&b.WithoutOverride)},
+		key{"models", func(_ *yamlpos.File, k yamlpos.Field) { models = k.Value }})...)
 	items := f.Items(models, "models")
 	if len(items) > maxBootModels {
 		f.Errorf(models, "setting-number", "", fmt.Sprintf("name %d models at most; a name may end in *", maxBootModels),
 			"models has %d rows", len(items))
-		return b
+		return
 	}
 	for _, item := range items { // what a row leaves out is as for all, in whatever order the fields stand
-		row, sets := BootModel{BootOf: b.BootOf}, false
-		for _, field := range f.Fields(item, "models", "manufacturer", "model", "firstWord", "mode") {
-			switch field.Name {
-			case "manufacturer":
-				row.Manufacturer = pattern(f, field)
-			case "model":
-				row.Model = pattern(f, field)
-			default:
-				row.BootOf, sets = parseBootOf(f, field, row.BootOf), true
-			}
-		}
-		if !sets {
+		row := BootModel{BootOf: b.BootOf}
+		given := readKeys(f, item, "models",
+			append([]key{{"manufacturer", pattern(&row.Manufacturer)}, {"model", pattern(&row.Model)}}, row.keys()...)...)
+		if !slices.Contains(given, "firstWord") && !slices.Contains(given, "mode") {
 			f.Errorf(item, "setting-word", "", "add firstWord or mode, or remove the row", "a row of models does not say how its machines are booted")
 		}
 		if row.Manufacturer == "" && row.Model == "" {
@@ -112,29 +108,14 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 		}
 		b.Models = append(b.Models, row)
 	}
-	return b
 }
 
 // pattern reads a name that may end in "*".
-func pattern(f *yamlpos.File, field yamlpos.Field) string {
-	text := f.Text(field.Value, field.Name)
-	if strings.Contains(strings.TrimSuffix(text, "*"), "*") {
-		f.Errorf(field.Value, "setting-word", "", "write one * at the end, such as X9*",
-			"%s cannot be %q: a * stands for any text at the end only", field.Name, text)
-	}
-	return text
-}
-
-func parseBootOf(f *yamlpos.File, field yamlpos.Field, b BootOf) BootOf {
-	switch field.Name {
-	case "firstWord":
-		b.FirstWord = duration(f, field.Value, field.Name, "20m")
-		if !f.Told(field.Value) && (b.FirstWord < leastFirstWord || b.FirstWord > mostFirstWord) {
-			f.Errorf(field.Value, "setting-duration", "", fmt.Sprintf("write a duration from %s to %s", leastFirstWord, mostFirstWord),
-				"firstWord cannot be %s", b.FirstWord)
+func pattern(to *string) func(*yamlpos.File, yamlpos.Field) {
+	return func(f *yamlpos.File, k yamlpos.Field) {
+		if *to = f.Text(k.Value, k.Name); strings.Contains(strings.TrimSuffix(*to, "*"), "*") {
+			f.Errorf(k.Value, "setting-word", "", "write one * at the end, such as X9*",
+				"%s cannot be %q: a * stands for any text at the end only", k.Name, *to)
 		}
-	case "mode":
-		b.Mode = oneOf(f, field.Value, field.Name, BootModeUEFI, BootModeLegacy)
 	}
-	return b
 }

@@ -76,7 +76,7 @@ func compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
 	found := missing(files)
 	var problems diag.List
 	b.Manifest, problems = parseManifest(files[BundleFile])
-	if tooNew := withCode(problems, codeEngine); tooNew != nil {
+	if tooNew := withCode(problems, codeEngine); len(tooNew) > 0 {
 		return b, tooNew, nil // what a newer engine understands, this one cannot judge
 	}
 	found = append(found, present(files, problems)...)
@@ -99,24 +99,15 @@ func compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
 
 // withCode keeps the findings of one code.
 func withCode(found diag.List, code string) diag.List {
-	var kept diag.List
-	for _, d := range found {
-		if d.Code == code {
-			kept = append(kept, d)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(found), func(d diag.Diagnostic) bool { return d.Code != code })
 }
 
 // present drops what is said of files that the bundle does not have: that they are missing is said already.
 func present(files Files, found diag.List) diag.List {
-	var kept diag.List
-	for _, d := range found {
-		if _, ok := files[d.File]; ok {
-			kept = append(kept, d)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(found), func(d diag.Diagnostic) bool {
+		_, ok := files[d.File]
+		return !ok
+	})
 }
 
 // known are the files that a bundle may hold, but for those of Rego tests, which end in _test.rego, and further files of Rego.

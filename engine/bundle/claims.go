@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -119,69 +117,30 @@ func defaultClaims() Claims {
 	return Claims{Priority: Priority{Max: MaxPriority, Ageing: defaultAgeing}, OnUnsatisfiable: UnsatisfiableWarn}
 }
 
-func parseClaims(f *yamlpos.File, n *yaml.Node, c Claims) Claims {
-	for _, field := range f.Fields(n, "claims", "priority", "onUnsatisfiable", "quota") {
-		switch field.Name {
-		case "priority":
-			c.Priority = parsePriority(f, field.Value, c.Priority)
-		case "onUnsatisfiable":
-			c.OnUnsatisfiable = oneOf(f, field.Value, field.Name, UnsatisfiableDeny, UnsatisfiableWarn, UnsatisfiableAllow)
-		case "quota":
-			c.Quota = parseQuota(f, field.Value)
-		}
-	}
-	return c
-}
-
 // namespaceName is the form of a namespace's name, of 63 characters at most.
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// namespaces are the entries of a mapping by namespace. A name that no namespace can have is a warning: what it bounds is bounded otherwise.
-func namespaces(f *yamlpos.File, n *yaml.Node) []yamlpos.Field {
-	fields := f.Fields(n, "namespaces")
-	for _, ns := range fields {
-		if !namespaceName.MatchString(ns.Name) {
-			f.Warnf(ns.Key, "setting-namespace", "", "write the name of a namespace: lower-case letters, digits and dashes, at most 63; "+
-				"patterns mean nothing here", "%q cannot be a namespace, so that this bounds no claims", ns.Name)
-		}
+// keys are what settings.claims may hold.
+func (c *Claims) keys() []key {
+	return []key{
+		{"priority", mapping(
+			key{"max", whole(&c.Priority.Max, -MaxPriority, MaxPriority)},
+			key{"namespaces", byNamespace(&c.Priority.Namespaces, -MaxPriority, MaxPriority)},
+			key{"ageing", c.Priority.readAgeing})},
+		{"onUnsatisfiable", word(&c.OnUnsatisfiable, UnsatisfiableDeny, UnsatisfiableWarn, UnsatisfiableAllow)},
+		{"quota", mapping(
+			key{"default", func(f *yamlpos.File, k yamlpos.Field) {
+				c.Quota.Default = new(int)
+				whole(c.Quota.Default, 0, MaxQuota)(f, k)
+			}},
+			key{"namespaces", byNamespace(&c.Quota.Namespaces, 0, MaxQuota)})},
 	}
-	return fields
 }
 
-func parseQuota(f *yamlpos.File, n *yaml.Node) Quota {
-	var q Quota
-	for _, field := range f.Fields(n, "quota", "default", "namespaces") {
-		switch field.Name {
-		case "default":
-			most := number(f, field.Value, field.Name, 0, MaxQuota)
-			q.Default = &most
-		case "namespaces":
-			q.Namespaces = map[string]int{}
-			for _, ns := range namespaces(f, field.Value) {
-				q.Namespaces[ns.Name] = number(f, ns.Value, ns.Name, 0, MaxQuota)
-			}
-		}
+func (p *Priority) readAgeing(f *yamlpos.File, k yamlpos.Field) {
+	span(&p.Ageing, "10m")(f, k)
+	if 0 < p.Ageing && p.Ageing < leastAgeing {
+		f.Errorf(k.Value, "setting-duration", "", "write a duration of 1s or more, such as 10m; with 0s waiting counts only among equals",
+			"ageing is %s, and claims are told apart by the second in which they were created", p.Ageing)
 	}
-	return q
-}
-
-func parsePriority(f *yamlpos.File, n *yaml.Node, p Priority) Priority {
-	for _, field := range f.Fields(n, "priority", "max", "namespaces", "ageing") {
-		switch field.Name {
-		case "max":
-			p.Max = int64(number(f, field.Value, field.Name, -MaxPriority, MaxPriority))
-		case "namespaces":
-			p.Namespaces = map[string]int64{}
-			for _, ns := range namespaces(f, field.Value) {
-				p.Namespaces[ns.Name] = int64(number(f, ns.Value, ns.Name, -MaxPriority, MaxPriority))
-			}
-		case "ageing":
-			p.Ageing = duration(f, field.Value, field.Name, "10m")
-			if 0 < p.Ageing && p.Ageing < leastAgeing {
-				f.Errorf(field.Value, "setting-duration", "", "write a duration of 1s or more, such as 10m; with 0s waiting counts only among equals",
-					"ageing is %s, and claims are told apart by the second in which they were created", p.Ageing)
-			}
-		}
-	}
-	return p
 }

@@ -83,13 +83,16 @@ func (c *Coverage) coverLifecycle(l *lifecycle.Lifecycle, results []scenario.Res
 }
 
 // missedRules reports the rules that no scenario exercised.
-func (c *Coverage) missedRules(where map[string]place) diag.List {
+func (c *Coverage) missedRules(places []lifecycle.RulePlace) diag.List {
 	var found diag.List
 	for _, rule := range c.MissedRules {
-		at := where[rule]
-		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "coverage-rule", File: LifecycleFile, Line: at.line, Column: at.column,
+		var at lifecycle.RulePlace
+		if i := slices.IndexFunc(places, func(p lifecycle.RulePlace) bool { return p.Rule == rule }); i >= 0 {
+			at = places[i]
+		}
+		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "coverage-rule", File: LifecycleFile, Line: at.Line, Column: at.Column,
 			Rule: rule, Message: "no scenario moves by this rule",
-			Hint: fmt.Sprintf("add a scenario to %s that expects {to: %s, rule: %s}", ScenariosFile, at.to, rule)})
+			Hint: fmt.Sprintf("add a scenario to %s that expects {to: %s, rule: %s}", ScenariosFile, at.To, rule)})
 	}
 	return found
 }

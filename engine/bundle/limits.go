@@ -39,17 +39,17 @@ func tooLarge(files Files) diag.List {
 	if len(found) > 0 {
 		return found
 	}
+	over := diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
+		Hint: "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"}
 	switch packed, err := files.Pack(); {
 	case total > maxTotalBytes:
-		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
-			Message: fmt.Sprintf("the files of the bundle have more than %d bytes together", maxTotalBytes),
-			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
+		over.Message = fmt.Sprintf("the files of the bundle have more than %d bytes together", maxTotalBytes)
 	case err != nil || len(packed) > MaxPackedBytes:
-		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
-			Message: fmt.Sprintf("the bundle has %d bytes when it is packed, and a PolicyRevision holds at most %d", len(packed), MaxPackedBytes),
-			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
+		over.Message = fmt.Sprintf("the bundle has %d bytes when it is packed, and a PolicyRevision holds at most %d", len(packed), MaxPackedBytes)
+	default:
+		return nil
 	}
-	return found
+	return diag.List{over}
 }
 
 // tooMany reports a lifecycle that nobody could read.

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -129,30 +127,14 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	if f.Root == nil {
 		return m, f.Found
 	}
-	for _, field := range f.Fields(f.Root, "the bundle", "apiVersion", "kind", "name", "version", "description", "minEngineVersion", "settings") {
-		switch field.Name {
-		case "apiVersion":
-			f.Only(field, "yaml-api-version", "policy.metalaw.dev/v1alpha1")
-		case "kind":
-			f.Only(field, "yaml-kind", "Bundle")
-		case "name":
-			m.Name = f.Text(field.Value, "name")
-			if !ValidName(m.Name) {
-				f.Errorf(field.Value, "bundle-name", "", "use lower-case letters, digits, dashes and dots, at most 42",
-					"%q cannot be a bundle's name", m.Name)
-			}
-		case "version":
-			m.Version = version(f, field.Value, "version")
-			checkName(f, field.Value, m.Version)
-		case "description":
-			m.Description = f.Text(field.Value, "description")
-		case "minEngineVersion":
-			m.MinEngineVersion = version(f, field.Value, "minEngineVersion")
-			checkEngine(f, field.Value, m.MinEngineVersion)
-		case "settings":
-			m.Settings = parseSettings(f, field.Value, m.Settings)
-		}
-	}
+	readKeys(f, f.Root, "the bundle",
+		key{"apiVersion", only("yaml-api-version", "policy.metalaw.dev/v1alpha1")},
+		key{"kind", only("yaml-kind", "Bundle")},
+		key{"name", m.readName},
+		key{"version", m.readVersion},
+		key{"description", func(f *yamlpos.File, k yamlpos.Field) { m.Description = f.Text(k.Value, k.Name) }},
+		key{"minEngineVersion", m.readMinEngineVersion},
+		key{"settings", mapping(m.Settings.keys()...)})
 	if m.Name == "" {
 		f.Errorf(f.Root, "bundle-name", "", "add name:", "the bundle has no name")
 	}
@@ -162,61 +144,47 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	return m, f.Found
 }
 
-func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims",
-		"labels", "boot", "health") {
-		switch field.Name {
-		case "sanitization":
-			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
-		case "firstSeen":
-			s.FirstSeen = oneOf(f, field.Value, field.Name, FirstSeenObserve, FirstSeenManage)
-		case "releaseGrace":
-			s.ReleaseGrace = duration(f, field.Value, field.Name, "24h")
-		case "probe":
-			for _, p := range f.Fields(field.Value, "probe", "allowUnauthenticated") {
-				s.AllowUnauthenticated = f.Bool(p.Value, p.Name)
-			}
-		case "bmc":
-			s = parseBMC(f, field.Value, s)
-		case "health":
-			s.Health = parseHealth(f, field.Value, s.Health)
-		case "canary":
-			s.Canary = parseCanary(f, field.Value, s.Canary)
-		case "coverage":
-			s.Coverage = parseCoverage(f, field.Value, s.Coverage)
-		case "claims":
-			s.Claims = parseClaims(f, field.Value, s.Claims)
-		case "labels":
-			for _, p := range f.Fields(field.Value, "labels", "inventory") {
-				s.NoInventoryLabels = !f.Bool(p.Value, p.Name)
-			}
-		case "boot":
-			s.Boot = parseBoot(f, field.Value, s.Boot)
-		}
+func (m *Manifest) readName(f *yamlpos.File, k yamlpos.Field) {
+	if m.Name = f.Text(k.Value, k.Name); !ValidName(m.Name) {
+		f.Errorf(k.Value, "bundle-name", "", "use lower-case letters, digits, dashes and dots, at most 42",
+			"%q cannot be a bundle's name", m.Name)
 	}
-	return s
 }
 
-func parseBMC(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	wrong := len(f.Found)
-	given := false
-	for _, field := range f.Fields(n, "bmc", "tls", "pinWithin") {
-		switch field.Name {
-		case "tls":
-			s.BMCTLS = oneOf(f, field.Value, field.Name, TLSVerify, TLSInsecure, TLSPin)
-		case "pinWithin":
-			s.BMCPinWithin, given = networks(f, field.Value, field.Name), true
-		}
+// keys are what settings may hold.
+func (s *Settings) keys() []key {
+	return []key{
+		{"sanitization", word(&s.Sanitization, SanitizationRequired, SanitizationNone)},
+		{"firstSeen", word(&s.FirstSeen, FirstSeenObserve, FirstSeenManage)},
+		{"releaseGrace", span(&s.ReleaseGrace, "24h")},
+		{"probe", mapping(key{"allowUnauthenticated", truth(&s.AllowUnauthenticated)})},
+		{"bmc", s.readBMC},
+		{"canary", mapping(
+			key{"maxHalts", whole(&s.Canary.MaxHalts, 0, maxBudget)},
+			key{"maxErrors", whole(&s.Canary.MaxErrors, 0, maxBudget)})},
+		{"coverage", mapping(
+			key{"rego", whole(&s.Coverage.Rego, leastRegoCoverage, 100)},
+			key{"effects", whole(&s.Coverage.Effects, 0, 100)})},
+		{"claims", mapping(s.Claims.keys()...)},
+		{"labels", mapping(key{"inventory", func(f *yamlpos.File, k yamlpos.Field) { s.NoInventoryLabels = !f.Bool(k.Value, k.Name) }})},
+		{"boot", s.Boot.read},
+		{"health", mapping(key{"criticalStops", word(&s.Health.CriticalStops, StopsInspection, StopsOffering, StopsNothing)})},
 	}
+}
+
+func (s *Settings) readBMC(f *yamlpos.File, k yamlpos.Field) {
+	wrong := len(f.Found)
+	given := readKeys(f, k.Value, k.Name,
+		key{"tls", word(&s.BMCTLS, TLSVerify, TLSInsecure, TLSPin)},
+		key{"pinWithin", func(f *yamlpos.File, k yamlpos.Field) { s.BMCPinWithin = networks(f, k.Value, k.Name) }})
 	switch {
 	case len(f.Found) > wrong: // what is wrong already says enough
 	case s.BMCTLS == TLSPin && len(s.BMCPinWithin) == 0:
-		f.Errorf(n, "setting-pin", "", "add pinWithin with the networks of the BMCs, such as [10.20.0.0/16]",
+		f.Errorf(k.Value, "setting-pin", "", "add pinWithin with the networks of the BMCs, such as [10.20.0.0/16]",
 			"tls is pin and no network is named in which a certificate may be pinned")
-	case s.BMCTLS != TLSPin && given:
-		f.Errorf(n, "setting-pin", "", "write tls: pin, or remove pinWithin", "pinWithin is written and tls is %s", s.BMCTLS)
+	case s.BMCTLS != TLSPin && slices.Contains(given, "pinWithin"):
+		f.Errorf(k.Value, "setting-pin", "", "write tls: pin, or remove pinWithin", "pinWithin is written and tls is %s", s.BMCTLS)
 	}
-	return s
 }
 
 // networks reads a list of networks in CIDR notation.
@@ -244,106 +212,36 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 	return list
 }
 
-func parseHealth(f *yamlpos.File, n *yaml.Node, h Health) Health {
-	for _, field := range f.Fields(n, "health", "criticalStops") {
-		h.CriticalStops = oneOf(f, field.Value, field.Name, StopsInspection, StopsOffering, StopsNothing)
-	}
-	return h
-}
-
-func parseCanary(f *yamlpos.File, n *yaml.Node, c Canary) Canary {
-	for _, field := range f.Fields(n, "canary", "maxHalts", "maxErrors") {
-		switch field.Name {
-		case "maxHalts":
-			c.MaxHalts = number(f, field.Value, field.Name, 0, maxBudget)
-		case "maxErrors":
-			c.MaxErrors = number(f, field.Value, field.Name, 0, maxBudget)
-		}
-	}
-	return c
-}
-
-func parseCoverage(f *yamlpos.File, n *yaml.Node, c CoverageFloor) CoverageFloor {
-	for _, field := range f.Fields(n, "coverage", "rego", "effects") {
-		switch field.Name {
-		case "rego":
-			c.Rego = number(f, field.Value, field.Name, leastRegoCoverage, 100)
-		case "effects":
-			c.Effects = number(f, field.Value, field.Name, 0, 100)
-		}
-	}
-	return c
-}
-
-// duration reads a length of time.
-func duration(f *yamlpos.File, n *yaml.Node, what, example string) time.Duration {
-	text := f.Text(n, what)
-	d, err := time.ParseDuration(text)
-	switch {
-	case err == nil && d >= 0:
-		return d
-	case f.Told(n):
-	case yamlpos.TooLong(text):
-		f.Errorf(n, "setting-duration", "", fmt.Sprintf("write a duration such as %s, of %s at most", example, yamlpos.Longest),
-			"%s cannot be %q, which is out of range", what, text)
-	default:
-		f.Errorf(n, "setting-duration", "", "write a duration such as "+example, "%s cannot be %q, which is no duration", what, text)
-	}
-	return 0
-}
-
-// number reads a whole number within bounds.
-func number(f *yamlpos.File, n *yaml.Node, what string, least, most int) int {
-	text := f.Text(n, what)
-	value, err := strconv.Atoi(text)
-	if f.Told(n) {
-		return least
-	}
-	if err != nil || n.Style != 0 || value < least || value > most {
-		f.Errorf(n, "setting-number", "", fmt.Sprintf("write a whole number from %d to %d", least, most), "%s cannot be %q", what, text)
-		return least
-	}
-	return value
-}
-
-func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {
-	if n.Kind == yaml.ScalarNode && !slices.Contains(words, n.Value) {
-		f.Errorf(n, "setting-word", "", "write "+strings.Join(words, " or "), "%s cannot be %q", what, n.Value)
-		return words[0]
-	}
-	return f.Text(n, what)
-}
-
-func version(f *yamlpos.File, n *yaml.Node, what string) string {
-	text := f.Text(n, what)
-	if _, err := semver.StrictNewVersion(text); err != nil {
-		f.Errorf(n, "version-form", "", "write a semantic version such as 1.2.0", "%s is %q: %v", what, text, err)
-	}
-	return text
-}
-
-// checkName refuses a version of which no name of a PolicyRevision can be made.
-func checkName(f *yamlpos.File, n *yaml.Node, text string) {
-	if _, err := semver.StrictNewVersion(text); err != nil {
+func (m *Manifest) readVersion(f *yamlpos.File, k yamlpos.Field) {
+	m.Version = f.Text(k.Value, k.Name)
+	if semantic(f, k, m.Version) == nil {
 		return
 	}
 	switch {
-	case len(text) > maxVersion:
-		f.Errorf(n, "version-form", "", "put what is longer into description:", "version has %d characters and may have %d", len(text), maxVersion)
-	case !objectName.MatchString(RevisionName("x", text, "x")):
-		f.Errorf(n, "version-form", "", "begin and end each part between dots with a letter or a digit, such as 1.2.0-rc.1",
-			"version is %q, of which no name of a PolicyRevision can be made", text)
+	case len(m.Version) > maxVersion:
+		f.Errorf(k.Value, "version-form", "", "put what is longer into description:", "version has %d characters and may have %d",
+			len(m.Version), maxVersion)
+	case !objectName.MatchString(RevisionName("x", m.Version, "x")):
+		f.Errorf(k.Value, "version-form", "", "begin and end each part between dots with a letter or a digit, such as 1.2.0-rc.1",
+			"version is %q, of which no name of a PolicyRevision can be made", m.Version)
 	}
 }
 
-func checkEngine(f *yamlpos.File, n *yaml.Node, text string) {
-	wanted, err := semver.StrictNewVersion(text)
-	if err != nil {
-		return
-	}
+func (m *Manifest) readMinEngineVersion(f *yamlpos.File, k yamlpos.Field) {
+	m.MinEngineVersion = f.Text(k.Value, k.Name)
 	have := semver.MustParse(EngineVersion)
-	if wanted.GreaterThan(have) {
-		f.Errorf(n, codeEngine, "", "upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer",
+	if wanted := semantic(f, k, m.MinEngineVersion); wanted != nil && wanted.GreaterThan(have) {
+		f.Errorf(k.Value, codeEngine, "", "upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer",
 			"the bundle needs engine %s and this is %s", wanted, have)
 	}
+}
+
+// semantic reads a semantic version; nil where the text is none.
+func semantic(f *yamlpos.File, k yamlpos.Field, text string) *semver.Version {
+	v, err := semver.StrictNewVersion(text)
+	if err != nil {
+		f.Errorf(k.Value, "version-form", "", "write a semantic version such as 1.2.0", "%s is %q: %v", k.Name, text, err)
+		return nil
+	}
+	return v
 }

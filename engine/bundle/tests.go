@@ -35,8 +35,8 @@ func (b *Bundle) runTests(ctx context.Context, in Options, report *Report) diag.
 		}
 		broken = broken || problems.HasErrors()
 		for _, t := range tests.Results {
-			if one := TestResult(t); !slices.Contains(report.Tests, one) {
-				report.Tests = append(report.Tests, one)
+			if !slices.Contains(report.Tests, t) {
+				report.Tests = append(report.Tests, t)
 			}
 		}
 		for file, have := range tests.Files {

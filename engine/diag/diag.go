@@ -4,6 +4,7 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,6 +61,14 @@ func (d Diagnostic) String() string {
 
 // List is all findings about a bundle. A nil or empty List means that nothing was found.
 type List []Diagnostic
+
+// Sort orders findings the way somebody reads the files.
+func (l List) Sort() {
+	slices.SortStableFunc(l, func(a, b Diagnostic) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Code, b.Code),
+			strings.Compare(a.Message, b.Message))
+	})
+}
 
 // HasErrors says whether the list holds an Error, so that the bundle cannot be accepted.
 func (l List) HasErrors() bool {

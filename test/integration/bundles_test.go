@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -293,7 +294,7 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		part := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "adm-0.7.0-tests",
 			Labels: map[string]string{policyv1alpha1.BundlePartLabel: "adm"}}, Data: map[string]string{"selection_test.rego": text}}
 		cm := policyHead("adm-0.7.0")
-		cm.Data["manifest.yaml"] = string(bundle.WriteParts(map[string]string{"selection_test.rego": part.Name}, bundle.Files{"selection_test.rego": []byte(text)}))
+		cm.Data["manifest.yaml"] = manifestOf("selection_test.rego", part.Name, text)
 		heard.take()
 		Expect(store(ctx, ann, cm)).To(Succeed())
 		Expect(heard.take()).To(ContainElement(ContainSubstring("ConfigMap adm-0.7.0-tests does not hold selection_test.rego")))
@@ -385,6 +386,12 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		Expect(as(rights).Delete(ctx, kept)).To(Succeed(), "the namespace goes as a whole")
 	})
 })
+
+// manifestOf lists one file that is kept in another ConfigMap.
+func manifestOf(file, configMap, text string) string {
+	return fmt.Sprintf("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n"+
+		"- {name: %s, configMap: %s, digest: sha256:%x}\n", file, configMap, sha256.Sum256([]byte(text)))
+}
 
 // policyHead is the head of a bundle that takes everything from the default; its ConfigMap is named after bundle and version.
 // The pairs are its stage and whom it governs as a canary.

@@ -93,8 +93,7 @@ var _ = Describe("the rollout of policies", func() {
 		apply(ctx, "1.2.0", "active", func(files map[string]string) {
 			lifecycle = files["lifecycle.yaml"]
 			delete(files, "lifecycle.yaml")
-			files["manifest.yaml"] = string(bundle.WriteParts(map[string]string{"lifecycle.yaml": "fleet-part"},
-				bundle.Files{"lifecycle.yaml": []byte(lifecycle)}))
+			files["manifest.yaml"] = manifestOf("lifecycle.yaml", "fleet-part", lifecycle)
 		})
 		Eventually(eventsOf(ctx, "fleet-1.2.0")).Should(ContainElement("Warning BundleIncomplete"))
 		part := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "fleet-part",

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
@@ -26,11 +25,9 @@ func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List,
 type verdict struct {
 	// digest is that of the files as they were given.
 	digest string
-	// name is the bundle's by its own word, and revision what it would be stored as; empty where it is not accepted.
-	name     string
-	revision engine.Revision
-	bundle   *bundle.Bundle
-	found    diag.List
+	// bundle is what they are; nil where it is not accepted.
+	bundle *bundle.Bundle
+	found  diag.List
 }
 
 // maxVerdicts is how many verdicts are kept: the mutating and the validating review of one request ask for the same, and so
@@ -67,10 +64,7 @@ func (a *Acceptances) of(ctx context.Context, files bundle.Files) (verdict, erro
 	if err != nil {
 		return verdict{}, err
 	}
-	v := verdict{digest: digest, found: found}
-	if b != nil {
-		v.name, v.revision, v.bundle = b.Name, b.Revision, b
-	}
+	v := verdict{digest: digest, bundle: b, found: found}
 	a.last = append(a.last, v)
 	a.last = a.last[max(0, len(a.last)-maxVerdicts):]
 	return v, nil

@@ -54,22 +54,15 @@ func lastPromoted(all []policyv1alpha1.PolicyRevision) string {
 
 // governance is what a head governs by.
 type governance struct {
-	// revisions are those made from the head that are in force or a canary.
-	revisions []governor
+	// active are the revisions made from the head that are in force, and canaries those that are a canary.
+	active, canaries []*policyv1alpha1.PolicyRevision
 	// pending says that the stage lets the head govern, and that this has not come about yet.
 	pending bool
 	// displaced are the revisions of other bundles from which the change takes servers.
 	displaced []*policyv1alpha1.PolicyRevision
 }
 
-// governor is a revision that governs servers.
-type governor struct {
-	name, use string
-	// cost is what a canary has cost that has paused itself; empty for any other revision.
-	cost string
-}
-
-func (g governance) any() bool { return g.pending || len(g.revisions) > 0 }
+func (g governance) any() bool { return g.pending || len(g.active)+len(g.canaries) > 0 }
 
 // governing looks for what a head governs by at present. Its own label does not tell: a head that was superseded bears
 // stage active still, and one that lost the label is still in force.
@@ -81,21 +74,16 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 		if r.Spec.Bundle != h.name || !madeFrom(r, h.object) {
 			continue
 		}
-		if u := use(r, promoted); u == useInForce || u == useCanary {
-			g.revisions = append(g.revisions, governor{r.Name, u, cost(r)})
+		switch use(r, promoted) {
+		case useInForce:
+			g.active = append(g.active, r)
+		case useCanary:
+			g.canaries = append(g.canaries, r)
 		}
 		overtaken = overtaken || r.Status.Stage == policyv1alpha1.StageSuperseded
 	}
-	g.pending = h.governs() && len(g.revisions) == 0 && !overtaken
+	g.pending = h.governs() && !g.any() && !overtaken
 	return g
-}
-
-// cost is what a canary that has paused itself has cost; empty for any other revision.
-func cost(r *policyv1alpha1.PolicyRevision) string {
-	if c := r.Status.Canary; r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Paused {
-		return c.Cost()
-	}
-	return ""
 }
 
 // madeFrom says that a ConfigMap is one of those which hold a revision, or that it was made from. One that was deleted since and created
@@ -126,7 +114,8 @@ func puts(was, is *head) bool {
 		return false
 	}
 	return was == nil || was.name != is.name || was.stage != is.stage ||
-		(is.stage == policyv1alpha1.LabelCanary && !was.sameScope(is))
+		is.stage == policyv1alpha1.LabelCanary && (!was.sameAnnotation(is, policyv1alpha1.CanaryServersAnnotation) ||
+			!was.sameAnnotation(is, policyv1alpha1.CanaryPercentAnnotation))
 }
 
 // takes says that a change takes a head away from where it governs: by its stage, or because it is no head any more.
@@ -173,7 +162,7 @@ func concerned(was, is *head, g governance) []concern {
 
 // mayActivate asks whether a user may change by what a bundle governs.
 func (l *Rules) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
-	return l.may(ctx, user, authorizationv1.ResourceAttributes{
+	return l.May(ctx, user, authorizationv1.ResourceAttributes{
 		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
 }
 
@@ -186,25 +175,24 @@ func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise st
 
 // checkPromoted tells that a canary is to govern every server that has paused itself.
 func checkPromoted(is *head, g governance, found *review.Findings) {
-	for _, r := range g.revisions {
-		if r.cost != "" {
+	for _, r := range slices.Concat(g.active, g.canaries) {
+		if c := r.Status.Canary; r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Paused {
 			found.Warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; "+
 				"to end the canary instead, label ConfigMap %s %s=%s, then mend the bundle, and try the new version",
-				r.name, r.cost, is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
+				r.Name, c.Cost(), is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
 		}
 	}
 }
 
 // checkLeaving tells what becomes of the servers when a head that governs goes.
 func checkLeaving(g governance, found *review.Findings) {
-	for _, r := range g.revisions {
-		if r.use == useInForce {
-			found.Warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
-				r.name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
-		} else {
-			found.Warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
-				"in their next stable state", r.name)
-		}
+	for _, r := range g.active {
+		found.Warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
+			r.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
+	}
+	for _, r := range g.canaries {
+		found.Warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
+			"in their next stable state", r.Name)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,20 +20,14 @@ import (
 
 // Rules are the rules about bundles, with what they need. What they read of the cache is shared and must not be changed.
 type Rules struct {
-	Cache, reader client.Reader
+	// Cache is read first, and Reader reads past it.
+	Cache, Reader client.Reader
 	Bundles       review.Bundles
-	// namespace is the manager's; bundles count there only.
-	namespace string
-	// may asks whether a user holds a right.
-	may      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
-	accepted *Acceptances
-}
-
-// New puts together what the rules about bundles need. The cache is read first, and reader reads past it.
-func New(cache, reader client.Reader, bundles review.Bundles, namespace string,
-	may func(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error), accepted *Acceptances,
-) *Rules {
-	return &Rules{Cache: cache, reader: reader, Bundles: bundles, namespace: namespace, may: may, accepted: accepted}
+	// Namespace is the manager's; bundles count there only.
+	Namespace string
+	// May asks whether a user holds a right.
+	May      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
+	Accepted *Acceptances
 }
 
 // Time is how long a bundle may take to be checked. It is less than what config/webhook gives the hooks that check one, so
@@ -60,12 +53,12 @@ func (l *Rules) strays(c review.Change[corev1.ConfigMap], found *review.Findings
 	if c.Deleted() {
 		o = c.Old
 	}
-	if o.Namespace == l.namespace {
+	if o.Namespace == l.Namespace {
 		return false
 	}
 	for _, label := range []string{policyv1alpha1.BundleLabel, policyv1alpha1.BundlePartLabel} {
 		if _, bears := o.Labels[label]; bears && !c.Deleted() {
-			found.Warn("label %s means nothing in namespace %s: policy bundles count in namespace %s only", label, o.Namespace, l.namespace)
+			found.Warn("label %s means nothing in namespace %s: policy bundles count in namespace %s only", label, o.Namespace, l.Namespace)
 		}
 	}
 	return true
@@ -178,7 +171,7 @@ func governingField(was, is *head) *field.Path {
 		return nil
 	case was == nil || was.name != is.name || was.stage != is.stage:
 		return labelsPath.Key(policyv1alpha1.StageLabel)
-	case !equality.Semantic.DeepEqual(was.servers, is.servers):
+	case !was.sameAnnotation(is, policyv1alpha1.CanaryServersAnnotation):
 		return review.AnnotationsPath.Key(policyv1alpha1.CanaryServersAnnotation)
 	default:
 		return review.AnnotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
@@ -189,10 +182,9 @@ func governingField(was, is *head) *field.Path {
 func audit(found *review.Findings, c review.Change[corev1.ConfigMap], is *head, seen *Examined) {
 	log := found.Audited()
 	log["activated-by"], log["bundle"], log["stage"], log["digest"] = c.User.Username, is.name, is.stage, seen.digest
-	if is.servers != nil && is.stage == policyv1alpha1.LabelCanary {
-		log["servers"] = *is.servers
-	}
-	if is.percent != nil && is.stage == policyv1alpha1.LabelCanary {
-		log["percent"] = *is.percent
+	for key, name := range map[string]string{"servers": policyv1alpha1.CanaryServersAnnotation, "percent": policyv1alpha1.CanaryPercentAnnotation} {
+		if value, set := is.object.Annotations[name]; set && is.stage == policyv1alpha1.LabelCanary {
+			log[key] = value
+		}
 	}
 }

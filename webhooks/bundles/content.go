@@ -57,13 +57,16 @@ func (l *Rules) examine(ctx context.Context, h *head) (*Examined, error) {
 			return nil, fmt.Errorf("PolicyRevision %q: %w", stored.Name, err)
 		}
 	}
-	v, err := l.accepted.of(ctx, files)
+	v, err := l.Accepted.of(ctx, files)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %q could not be checked: %w", h.name, err)
 	}
-	c := &Examined{Name: v.name, Version: v.revision.Version, digest: v.revision.Digest, found: v.found, Bundle: v.bundle,
-		promoted: stored != nil && stored.Promotion() > 0}
-	if stored == nil && c.accepted() {
+	c := &Examined{found: v.found, Bundle: v.bundle, promoted: stored != nil && stored.Promotion() > 0}
+	if v.bundle == nil {
+		return c, nil
+	}
+	c.Name, c.Version, c.digest = v.bundle.Name, v.bundle.Version, v.bundle.Revision.Digest
+	if stored == nil {
 		c.taken, err = l.taken(ctx, revisions, c)
 	}
 	return c, err
@@ -77,7 +80,7 @@ func (l *Rules) assemble(ctx context.Context, h *head) (bundle.Files, diag.List,
 		part, again := read[name]
 		if !again {
 			part = &corev1.ConfigMap{}
-			err := l.reader.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: name}, part)
+			err := l.Reader.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: name}, part)
 			if client.IgnoreNotFound(err) != nil {
 				failed = fmt.Errorf("ConfigMap %q cannot be read: %w", name, err)
 			}
@@ -138,7 +141,7 @@ func (l *Rules) taken(ctx context.Context, revisions []policyv1alpha1.PolicyRevi
 		if spec.Bundle != c.Name || spec.Version != c.Version || spec.Digest == c.digest {
 			continue
 		}
-		err := l.reader.Get(ctx, client.ObjectKeyFromObject(&revisions[i]), &policyv1alpha1.PolicyRevision{})
+		err := l.Reader.Get(ctx, client.ObjectKeyFromObject(&revisions[i]), &policyv1alpha1.PolicyRevision{})
 		if err == nil {
 			return revisions[i].Name, nil
 		}

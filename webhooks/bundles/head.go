@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -27,8 +26,6 @@ type head struct {
 	// name is the bundle's, as the label says.
 	name  string
 	stage string
-	// servers and percent are whom a canary governs.
-	servers, percent *string
 }
 
 // headOf is nil where there is no object, or it is no head.
@@ -40,14 +37,7 @@ func headOf(cm *corev1.ConfigMap) *head {
 	if !is {
 		return nil
 	}
-	h := &head{object: cm, name: name, stage: cmp.Or(cm.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)}
-	if value, set := cm.Annotations[policyv1alpha1.CanaryServersAnnotation]; set {
-		h.servers = &value
-	}
-	if value, set := cm.Annotations[policyv1alpha1.CanaryPercentAnnotation]; set {
-		h.percent = &value
-	}
-	return h
+	return &head{object: cm, name: name, stage: cmp.Or(cm.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)}
 }
 
 // governs says that the stage lets the bundle govern servers.
@@ -60,9 +50,11 @@ func (h *head) kept() bool {
 	return h.governs() || (h != nil && h.stage == policyv1alpha1.LabelShadow)
 }
 
-// sameScope says that a canary would govern the same servers.
-func (h *head) sameScope(other *head) bool {
-	return equality.Semantic.DeepEqual(h.servers, other.servers) && equality.Semantic.DeepEqual(h.percent, other.percent)
+// sameAnnotation says that an annotation has one value in both, or is in neither. Two say whom a canary governs.
+func (h *head) sameAnnotation(other *head, name string) bool {
+	value, set := h.object.Annotations[name]
+	another, has := other.object.Annotations[name]
+	return set == has && value == another
 }
 
 func (h *head) sameContent(other *head) bool { return len(h.differs(other)) == 0 }

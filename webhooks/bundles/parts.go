@@ -28,7 +28,7 @@ func (l *Rules) judgePart(ctx context.Context, c review.Change[corev1.ConfigMap]
 	}
 	// Read past the cache: there are few, and a head that was promoted a moment ago counts.
 	var heads corev1.ConfigMapList
-	err := l.reader.List(ctx, &heads, client.InNamespace(l.namespace), client.MatchingLabels{policyv1alpha1.BundleLabel: name})
+	err := l.Reader.List(ctx, &heads, client.InNamespace(l.Namespace), client.MatchingLabels{policyv1alpha1.BundleLabel: name})
 	if err != nil {
 		return fmt.Errorf("the ConfigMaps of bundle %q cannot be read: %w", name, err)
 	}

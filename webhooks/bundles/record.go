@@ -19,7 +19,7 @@ import (
 // grow too large, which the API server refuses before a validating webhook is asked.
 func (l *Rules) Mutate(now func() time.Time) func(context.Context, review.Change[corev1.ConfigMap]) ([]review.Edit, []string) {
 	return func(ctx context.Context, c review.Change[corev1.ConfigMap]) (edits []review.Edit, warnings []string) {
-		if c.New.Namespace != l.namespace {
+		if c.New.Namespace != l.Namespace {
 			return nil, nil
 		}
 		if is := headOf(c.New); is != nil {

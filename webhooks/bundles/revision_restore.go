@@ -74,9 +74,6 @@ func (l *Rules) mayNotDisplace(
 	return all[i].Spec.Bundle, nil
 }
 
-// takesEffect says that a restored revision comes into force, or back into it.
-func (i restoredInto) takesEffect() bool { return i.displaces != "" || i.missing }
-
 // judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
 // hand as well. Who brought what back is told to the API server's audit log.
 func (l *Rules) judgeRestored(
@@ -89,17 +86,17 @@ func (l *Rules) judgeRestored(
 	}
 	ctx, cancel := context.WithTimeout(ctx, Time)
 	defer cancel()
-	v, err := l.accepted.of(ctx, files)
+	v, err := l.Accepted.of(ctx, files)
 	if err != nil {
 		return fmt.Errorf("the revision %s", unchecked(err))
 	}
 	switch {
-	case v.revision.Name == "":
+	case v.bundle == nil:
 		found.DenyDiagnostics("this version of metalaw does not accept what the revision holds; restore it with the version that made it ("+
 			r.Spec.EngineVersion+"), or store a bundle in a ConfigMap instead", v.found)
 		return nil
-	case v.revision.Name != r.Name:
-		found.Deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.revision.Name+
+	case v.bundle.Revision.Name != r.Name:
+		found.Deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.bundle.Revision.Name+
 			"; take the object from the backup unchanged"))
 		return nil
 	}
@@ -108,10 +105,12 @@ func (l *Rules) judgeRestored(
 	if n := r.Promotion(); n > 0 {
 		log["promotion"] = strconv.FormatInt(n, 10)
 	}
-	if !into.takesEffect() || v.bundle == nil || v.bundle.Lifecycle == nil {
+	takesEffect := into.displaces != "" || into.missing
+	if !takesEffect || v.bundle.Lifecycle == nil {
 		return nil
 	}
-	what, _, err := l.Dropped(ctx, &Examined{Name: v.name, Version: v.revision.Version, Bundle: v.bundle}, canary.Scope{}.Matcher(v.name))
+	what, _, err := l.Dropped(ctx, &Examined{Name: v.bundle.Name, Version: v.bundle.Version, Bundle: v.bundle},
+		canary.Scope{}.Matcher(v.bundle.Name))
 	switch {
 	case what == "":
 		return err

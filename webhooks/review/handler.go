@@ -134,7 +134,7 @@ func (v *Validator[T]) consult(ctx context.Context, c Change[T], req *admissionv
 	held := !c.ByManager && !c.Status && !v.Alone
 	waits := held && v.Look != nil && rules.readsFacts()
 	if waits {
-		early, err := rules.early(ctx)
+		early, err := rules.ask(ctx, nil, true)
 		found.add(early)
 		if err != nil || !found.Pass() {
 			return err
@@ -142,7 +142,7 @@ func (v *Validator[T]) consult(ctx context.Context, c Change[T], req *admissionv
 		v.Look(ctx, c, found, facts)
 	}
 	if held {
-		said, err := rules.all(ctx, facts)
+		said, err := rules.ask(ctx, facts, false)
 		found.add(said)
 		if err != nil {
 			return err

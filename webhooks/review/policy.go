@@ -31,33 +31,27 @@ type asker struct {
 // readsFacts says that some rule reads the facts.
 func (a asker) readsFacts() bool { return a.bundle.Admission != nil && a.bundle.Admission.ReadsFacts() }
 
-// early asks those rules that refuse without the facts.
-func (a asker) early(ctx context.Context) (Findings, error) {
-	in, err := a.input(nil)
-	if err != nil {
-		return Findings{}, err
-	}
-	denials, err := a.bundle.Admission.AdmitEarly(ctx, in)
-	if err != nil {
-		return undecided(a.bundle, in, err), nil
-	}
-	return denying(denials), nil
-}
-
-// all asks every rule.
-func (a asker) all(ctx context.Context, facts map[string]any) (Findings, error) {
+// ask asks every rule or, early, those that refuse without the facts.
+func (a asker) ask(ctx context.Context, facts map[string]any, early bool) (Findings, error) {
+	var found Findings
 	in, err := a.input(facts)
 	if err != nil {
-		return Findings{}, err
+		return found, err
 	}
 	if a.bundle.Admission == nil {
 		return undecided(a.bundle, in, errNotCompiled), nil
 	}
-	verdict, err := a.bundle.Admission.Admit(ctx, in)
+	rules := a.bundle.Admission.Admit
+	if early {
+		rules = a.bundle.Admission.AdmitEarly
+	}
+	verdict, err := rules(ctx, in)
 	if err != nil {
 		return undecided(a.bundle, in, err), nil
 	}
-	found := denying(verdict.Denials)
+	for _, d := range verdict.Denials {
+		found.Denials = append(found.Denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
+	}
 	for _, w := range verdict.Warnings {
 		if w.Field != "" {
 			w.Message = w.Field + ": " + w.Message
@@ -65,14 +59,6 @@ func (a asker) all(ctx context.Context, facts map[string]any) (Findings, error) 
 		found.Warn("%s [%s]", w.Message, w.Code)
 	}
 	return found, nil
-}
-
-func denying(denials []admission.Finding) Findings {
-	var found Findings
-	for _, d := range denials {
-		found.Denials = append(found.Denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
-	}
-	return found
 }
 
 // input is what the rules see of the request.
@@ -136,10 +122,8 @@ func onlyRemovesFinalizers(before, after map[string]any) bool {
 	if len(is) >= len(was) {
 		return false
 	}
-	for _, f := range is {
-		if !slices.Contains(was, f) {
-			return false
-		}
+	if slices.ContainsFunc(is, func(f any) bool { return !slices.Contains(was, f) }) {
+		return false
 	}
 	return reflect.DeepEqual(before, after)
 }

@@ -59,10 +59,8 @@ func (s *source) here() (rune, bool) {
 	if s.line < 1 || s.line > len(s.lines) {
 		return 0, false
 	}
-	for i, r := range []rune(s.lines[s.line-1]) {
-		if i == s.column-1 {
-			return r, true
-		}
+	if line := []rune(s.lines[s.line-1]); s.column <= len(line) {
+		return line[s.column-1], true
 	}
 	return 0, true
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // unreadable reports the first character that YAML cannot have where it stands: a byte that is no UTF-8, a control character,
-// and a space of another kind in the indentation, which looks like a space and is none.
+// and a tab or a space of another kind in the indentation, which looks like a space and is none.
 func (f *File) unreadable() bool {
 	for i, line := range f.lines {
 		indentation := true
@@ -31,6 +31,9 @@ func (f *File) unreadable() bool {
 				return true
 			case r < ' ' && r != '\t' && r != '\r' || r == 0x7f:
 				f.addAt(i+1, column, "yaml-character", "", fmt.Sprintf("here is the control character U+%04X", r), "take it out")
+				return true
+			case indentation && r == '\t' && strings.TrimSpace(line) != "":
+				f.addAt(i+1, column, "yaml-tab", "", "a tab is used for indentation", "YAML indents with spaces only")
 				return true
 			case indentation && r > 0x7f && unicode.IsSpace(r):
 				f.addAt(i+1, column, "yaml-character", "", fmt.Sprintf("the indentation holds U+%04X, which looks like a space", r),

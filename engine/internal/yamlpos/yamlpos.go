@@ -35,12 +35,6 @@ func Parse(name string, data []byte) *File {
 	if f.unreadable() {
 		return f
 	}
-	for i, line := range f.lines {
-		if tab := strings.IndexByte(line, '\t'); tab >= 0 && strings.TrimLeft(line[:tab], " ") == "" && strings.TrimSpace(line) != "" {
-			f.addAt(i+1, tab+1, "yaml-tab", "", "a tab is used for indentation", "YAML indents with spaces only")
-			return f
-		}
-	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
