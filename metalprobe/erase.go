@@ -212,7 +212,7 @@ func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
 	}
 	b := bounds{trim: true}
 	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
-	b.text("disk", &d.Transport, MaxFlag)
+	b.text("disk", &d.Transport, maxFlag)
 	return d
 }
 
@@ -222,8 +222,8 @@ func Skip(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.SkippedD
 		Transport: verdict.Transport, Reason: verdict.Reason}
 	b := bounds{trim: true}
 	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
-	b.text("disk", &d.Transport, MaxFlag)
-	b.text("disk", &d.Reason, MaxText)
+	b.text("disk", &d.Transport, maxFlag)
+	b.text("disk", &d.Reason, maxText)
 	return d
 }
 
@@ -244,6 +244,6 @@ func failure(disks []policyv1alpha1.DiskWipe) string {
 
 func shorten(text string) string {
 	b := bounds{trim: true}
-	b.text("message", &text, MaxText)
+	b.text("message", &text, maxText)
 	return text
 }

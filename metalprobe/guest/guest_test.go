@@ -141,7 +141,7 @@ func written(t *testing.T, purpose metalprobe.Purpose) string {
 	t.Helper()
 	text, err := metalprobe.BuildIgnition(metalprobe.Config{
 		RegistryURL: "https://registry", ServerUUID: uuid, Token: "secret", Purpose: purpose, Entry: 7,
-	}, metalprobe.IgnitionOptions{})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

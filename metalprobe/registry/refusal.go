@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
 // Outcome is how a request ended: the label of the metric and the cause in the Event.
@@ -143,26 +141,19 @@ const (
 	eventPause = 5 * time.Minute
 	// maxEventKeys bounds what is remembered of Events.
 	maxEventKeys = 8192
+	// maxFormer bounds how many tokens are remembered that were good.
+	maxFormer = 8192
 )
 
-// refusalEvents tells each cause on each server once in a while.
-type refusalEvents struct {
-	recorder events.EventRecorder
-	told     *ratelimit.Limiter
-}
-
-func newRefusalEvents(recorder events.EventRecorder) *refusalEvents {
-	return &refusalEvents{recorder: recorder, told: ratelimit.New(eventPause, maxEventKeys)}
-}
-
-func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {
-	if e.recorder == nil || f.server == nil || !e.told.Due(f.server.Name+"/"+string(f.outcome), now) {
+// recordEvent tells each cause on each server once in a while.
+func (r *Registry) recordEvent(f *refusal, endpoint string) {
+	if r.options.Recorder == nil || f.server == nil || !r.refused.Due(f.server.Name+"/"+string(f.outcome), r.options.Now()) {
 		return
 	}
 	message := f.message
 	if len(message) > 512 {
 		message = message[:512] + "..."
 	}
-	e.recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
+	r.options.Recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
 		"%s %s: %s. Nothing was changed.", f.outcome, endpoint, message)
 }
