@@ -20,7 +20,7 @@ func commandsPage(root string) (string, error) {
 		return "", fmt.Errorf("metalaw reference: %w: %s", err, strings.TrimSpace(problems.String()))
 	}
 	m := newPage("The command line", "the commands themselves")
-	m.paragraph("`metalaw` asks what an operator asks, with the rights of whoever calls it: through the API server, with the kubeconfig that " +
+	m.paragraph("`metalaw` asks what an operator asks, with the rights of its caller: through the API server, with the kubeconfig that " +
 		"kubectl would use. How to use it in trouble is in [operations](../operations.md#a-stuck-server-the-ways-out). " +
 		"The manager's own flags are in [flags](flags.md).")
 	m.heading(2, "As a plugin of kubectl, and completion")
@@ -35,7 +35,7 @@ func commandsPage(root string) (string, error) {
 	m.table([]string{"exit code", "meaning"}, [][]string{
 		{"0", "all that was asked is done, or asked where nothing is waited for"},
 		{"1", "something was refused, failed, did not end in time, or nothing matched; the output says what"},
-		{"2", "the command line makes no sense, or a confirmation was needed and nobody was there to give it; nothing was done"},
+		{"2", "the command line makes no sense, or a confirmation was needed and could not be given; nothing was done"},
 	})
 	m.table([]string{"outcome of a server", "meaning"}, [][]string{
 		{"`asked`", "the request is stored; the manager has not ended it yet"},
