@@ -35,17 +35,12 @@ type Disk interface {
 // as that lasts. It returns an error only where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
 	report := WipeReport{State: policyv1alpha1.WipeRunning}
-	disks, err := a.Disks(ctx)
+	disks, skipped, err := a.Disks(ctx)
 	if err != nil {
 		report.State, report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
 		return a.tell(ctx, report)
 	}
-	if a.Skipped != nil {
-		if report.Skipped, err = a.Skipped(ctx); err != nil {
-			a.Log.Warn("what is no fixed disk could not be listed", "server", a.UUID, "error", err)
-		}
-	}
-	report.Skipped = report.Skipped[:min(len(report.Skipped), MaxDisks)]
+	report.Skipped = skipped[:min(len(skipped), MaxDisks)]
 	for _, disk := range disks {
 		report.Disks = append(report.Disks, a.describe(disk))
 	}
