@@ -71,15 +71,9 @@ func (b *bounds) text(path string, value *string, limit int) {
 	*value = clean
 }
 
-func (b *bounds) words(path string, values ...*string) {
+func (b *bounds) texts(path string, limit int, values ...*string) {
 	for _, value := range values {
-		b.text(path, value, maxWord)
-	}
-}
-
-func (b *bounds) addresses(path string, values ...*string) {
-	for _, value := range values {
-		b.text(path, value, maxAddress)
+		b.text(path, value, limit)
 	}
 }
 
@@ -119,51 +113,51 @@ func (b *bounds) data(d *Data) {
 	b.systemInfo(&d.SystemInfo)
 	each(b, "data.cpu", &d.CPU, maxCPUs, func(path string, c *CPU) {
 		natural(b, path, &c.ID, &c.TotalCores, &c.TotalHardwareThreads)
-		b.words(path, &c.Vendor, &c.Model)
+		b.texts(path, maxWord, &c.Vendor, &c.Model)
 		b.flags(path+".capabilities", &c.Capabilities, maxCapabilities)
 	})
 	each(b, "data.networkInterfaces", &d.NetworkInterfaces, maxInterfaces, func(path string, n *policyv1alpha1.ProbeNetworkInterface) {
-		b.words(path, &n.Name)
-		b.addresses(path, &n.MACAddress, &n.CarrierStatus)
-		each(b, path+".ipAddresses", &n.IPAddresses, maxAddresses, func(path string, ip *string) { b.addresses(path, ip) })
+		b.texts(path, maxWord, &n.Name)
+		b.texts(path, maxAddress, &n.MACAddress, &n.CarrierStatus)
+		each(b, path+".ipAddresses", &n.IPAddresses, maxAddresses, func(path string, ip *string) { b.texts(path, maxAddress, ip) })
 	})
 	each(b, "data.lldp", (*[]policyv1alpha1.LLDPInterface)(&d.LLDP), maxInterfaces, func(path string, l *policyv1alpha1.LLDPInterface) {
-		b.words(path, &l.Name)
+		b.texts(path, maxWord, &l.Name)
 		each(b, path+".neighbors", &l.Neighbors, maxNeighbors, b.neighbor)
 	})
 	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *policyv1alpha1.BlockDevice) {
-		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
+		b.texts(path, maxWord, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
 		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
 	})
 	each(b, "data.memory", &d.Memory, maxMemory, func(path string, m *policyv1alpha1.MemoryDevice) {
 		natural(b, path+".size", &m.SizeBytes)
-		b.words(path, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
+		b.texts(path, maxWord, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
 			&m.AssetTag, &m.PartNumber, &m.ConfiguredMemorySpeed, &m.MinimumVoltage, &m.MaximumVoltage, &m.ConfiguredVoltage)
 	})
 	each(b, "data.nics", &d.NICs, maxInterfaces, func(path string, n *policyv1alpha1.NIC) {
-		b.words(path, &n.Name, &n.FirmwareVersion)
-		b.addresses(path, &n.MAC, &n.PCIAddress, &n.Speed)
+		b.texts(path, maxWord, &n.Name, &n.FirmwareVersion)
+		b.texts(path, maxAddress, &n.MAC, &n.PCIAddress, &n.Speed)
 		b.flags(path+".linkModes", &n.LinkModes, maxModes)
 		b.flags(path+".supportedPorts", &n.SupportedPorts, maxPorts)
 	})
 	each(b, "data.pciDevices", &d.PCIDevices, maxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
-		b.words(path, &p.Vendor, &p.Product)
-		b.addresses(path, &p.Address, &p.VendorID, &p.ProductID)
+		b.texts(path, maxWord, &p.Vendor, &p.Product)
+		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID)
 	})
 }
 
 func (b *bounds) systemInfo(s *policyv1alpha1.SystemInfo) {
-	b.words("data.systemInfo.biosInformation", &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
+	b.texts("data.systemInfo.biosInformation", maxWord, &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
 	i := &s.SystemInformation
-	b.words("data.systemInfo.systemInformation",
+	b.texts("data.systemInfo.systemInformation", maxWord,
 		&i.Manufacturer, &i.ProductName, &i.Version, &i.SerialNumber, &i.UUID, &i.SKUNumber, &i.Family)
 	o := &s.BoardInformation
-	b.words("data.systemInfo.boardInformation", &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
+	b.texts("data.systemInfo.boardInformation", maxWord, &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
 }
 
 func (b *bounds) neighbor(path string, n *policyv1alpha1.LLDPNeighbor) {
-	b.words(path, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
-	b.addresses(path, &n.MgmtIP, &n.VLANID)
+	b.texts(path, maxWord, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
+	b.texts(path, maxAddress, &n.MgmtIP, &n.VLANID)
 	b.text(path+".systemDescription", &n.SystemDescription, maxText)
 	b.flags(path+".capabilities", &n.Capabilities, maxRoles)
 }
@@ -200,7 +194,7 @@ func (r *WipeReport) Validate() error {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}
-		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.texts(path, maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
 		b.text(path+".method", &d.Method, maxFlag)
 		b.text(path+".transport", &d.Transport, maxFlag)
 		b.text(path+".message", &d.Message, maxText)
@@ -219,7 +213,7 @@ func (r *WipeReport) Validate() error {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}
-		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.texts(path, maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
 		b.text(path+".transport", &d.Transport, maxFlag)
 		b.text(path+".reason", &d.Reason, maxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)

@@ -53,7 +53,9 @@ func (a *Agent) wipe(ctx context.Context) error {
 		if err := a.begin(ctx, &report, i); err != nil {
 			return err
 		}
-		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], copyOf(report))
+		progress := report
+		progress.Disks = slices.Clone(report.Disks) // the report's own disks change while they are erased
+		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], progress)
 		if err != nil {
 			return err
 		}
@@ -189,12 +191,6 @@ func (a *Agent) erase(ctx context.Context, disk Disk, record *policyv1alpha1.Dis
 	return true
 }
 
-// copyOf shares nothing with the report, whose disks change while they are erased.
-func copyOf(report WipeReport) WipeReport {
-	report.Disks = slices.Clone(report.Disks)
-	return report
-}
-
 // describe records a disk before anything is done. A refused disk has failed already: nobody asks for a permission to
 // erase it.
 func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
@@ -206,7 +202,7 @@ func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
 		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
 	}
 	b := bounds{trim: true}
-	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
 	b.text("disk", &d.Transport, maxFlag)
 	return d
 }
@@ -216,7 +212,7 @@ func Skip(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.SkippedD
 	d := policyv1alpha1.SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
 		Transport: verdict.Transport, Reason: verdict.Reason}
 	b := bounds{trim: true}
-	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
 	b.text("disk", &d.Transport, maxFlag)
 	b.text("disk", &d.Reason, maxText)
 	return d

@@ -93,15 +93,9 @@ func notExpected(message, remedy string) *refusal {
 // shownRetry is when to ask again whether the machine was seen on: about as often as the manager looks.
 const shownRetry = 5 * time.Second
 
-func notYetShownOn() *refusal {
-	refused := notShownOn()
-	refused.outcome = OutcomeNotYetShownOn
-	return refused
-}
-
-func notShownOn() *refusal {
+func notShownOn(outcome Outcome) *refusal {
 	return &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeNotShownOn, retryAfter: shownRetry,
+		status: http.StatusServiceUnavailable, outcome: outcome, retryAfter: shownRetry,
 		message: "the BMC has not shown this machine on since the present entry of its lifecycle began",
 		remedy:  "ask again; if the machine runs and it stays so, see what its BMC says of its power, and whether a manager leads",
 	}

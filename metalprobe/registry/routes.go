@@ -54,10 +54,11 @@ func (r *Registry) guarded(name string, serve endpoint) http.Handler {
 		r.requests.WithLabelValues(name, string(refused.outcome)).Inc()
 		r.note(name, request, refused)
 		if refused.status == http.StatusUnauthorized {
-			r.delay(request, started)
+			// An answer takes its time, whatever was looked up for it.
+			metalprobe.Wait(request.Context(), r.options.UnauthorizedDelay-time.Since(started))
 		}
 		if refused.retryAfter > 0 {
-			w.Header().Set("Retry-After", seconds(refused.retryAfter))
+			w.Header().Set("Retry-After", fmt.Sprint(int64(refused.retryAfter/time.Second)))
 		}
 		if refused.status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -100,11 +101,6 @@ func (r *Registry) note(name string, request *http.Request, refused *refusal) {
 		log.Debug("probe report refused", "cause", refused.message)
 	}
 	r.recordEvent(refused, name)
-}
-
-// delay makes an answer take its time, whatever was looked up for it.
-func (r *Registry) delay(request *http.Request, started time.Time) {
-	metalprobe.Wait(request.Context(), r.options.UnauthorizedDelay-time.Since(started))
 }
 
 func write(w http.ResponseWriter, status int, body any) {

@@ -20,9 +20,9 @@ func (r *Registry) running(g grant) *refusal {
 		return nil
 	}
 	if !r.unseen.long(g, r.options.Now()) {
-		return notYetShownOn()
+		return notShownOn(OutcomeNotYetShownOn)
 	}
-	return notShownOn().about(g.server)
+	return notShownOn(OutcomeNotShownOn).about(g.server)
 }
 
 // seenOn says that something may be running on a server in an entry.
