@@ -165,20 +165,18 @@ func (o *Options) setDefaults() {
 	if o.AllowUnauthenticatedBootState == nil {
 		o.AllowUnauthenticatedBootState = o.AllowUnauthenticated
 	}
-	if o.PerSource <= 0 {
-		o.PerSource = DefaultPerSource
-	}
-	if o.Burst <= 0 {
-		o.Burst = DefaultBurst
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = DefaultConcurrency
-	}
-	if o.Connections <= 0 {
-		o.Connections = DefaultConnections
-	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	orDefault(&o.PerSource, DefaultPerSource)
+	orDefault(&o.Burst, DefaultBurst)
+	orDefault(&o.Concurrency, DefaultConcurrency)
+	orDefault(&o.Connections, DefaultConnections)
+}
+
+func orDefault[T int | float64](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
 	}
 }
 

@@ -91,16 +91,11 @@ func annotationsPage(root string) (string, error) {
 		"is answered with a Warning event and removed. How to use them is in [operations](../operations.md).")
 	m.paragraph("Some names belong to kinds of work that metalaw does not do yet: maintenance, credential rotation and the metadata service. " +
 		"They are listed because the API knows them.")
-	names := s.strings(func(f *file, name string) bool {
-		return f.path == "api/v1alpha1/names.go" || f.pkg == "policies" && strings.HasSuffix(name, "Annotation") || name == "RackMetadata"
-	})
-	names = slices.DeleteFunc(names, func(c constant) bool { return c.file.pkg == "policies" })
-	constantTables(m, s, names)
+	constantTables(m, s, s.strings(func(f *file, _ string) bool { return f.path == "api/v1alpha1/names.go" }))
 	m.heading(2, "For claims")
-	further := s.strings(func(f *file, name string) bool {
+	meanings(m, s, s.strings(func(f *file, name string) bool {
 		return f.pkg == "policies" && (strings.HasSuffix(name, "Annotation") || name == "RackMetadata")
-	})
-	meanings(m, s, further)
+	}))
 	m.line("A priority lies between -%d and %d; what is not a whole number counts as 0. "+
 		"The bundle in force can grant less (settings.claims.priority).", policies.MaxPriority, policies.MaxPriority)
 	return m.text(), s.wrong
