@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -27,10 +28,8 @@ func Parse(file string, data []byte) (*Database, []Problem) {
 	if root := p.document(data); root != nil {
 		p.root(root)
 	}
-	for _, problem := range p.problems {
-		if problem.Severity == Error {
-			return nil, p.problems
-		}
+	if slices.ContainsFunc(p.problems, func(problem Problem) bool { return problem.Severity == Error }) {
+		return nil, p.problems
 	}
 	return p.db, p.problems
 }

@@ -36,10 +36,8 @@ type Agent struct {
 	UUID    string
 	Purpose Purpose
 	Collect Collector
-	// Disks lists what is to be erased; only asked where Purpose is PurposeWipe.
-	Disks func(ctx context.Context) ([]Disk, error)
-	// Skipped lists what is left alone because it is no fixed disk; nil lists nothing.
-	Skipped func(ctx context.Context) ([]policyv1alpha1.SkippedDisk, error)
+	// Disks lists what is to be erased, and what is left alone because it is no fixed disk; only asked where Purpose is PurposeWipe.
+	Disks func(ctx context.Context) ([]Disk, []policyv1alpha1.SkippedDisk, error)
 	// Interval is the time between two reports; zero means DefaultInterval.
 	Interval time.Duration
 	// Log receives one line for each decision; nil means slog.Default.

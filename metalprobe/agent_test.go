@@ -103,13 +103,13 @@ func agentOf(registry *fakeRegistry, purpose Purpose, disks ...*fakeDisk) *Agent
 		UUID:     uuid,
 		Purpose:  purpose,
 		Collect:  func(context.Context) (Data, error) { return Data{}, errors.New("no DMI") },
-		Disks: func(context.Context) ([]Disk, error) {
+		Disks: func(context.Context) ([]Disk, []policyv1alpha1.SkippedDisk, error) {
 			var list []Disk
 			for _, disk := range disks {
 				disk.registry = registry
 				list = append(list, disk)
 			}
-			return list, nil
+			return list, nil, nil
 		},
 		Log: slog.New(slog.DiscardHandler),
 	}

@@ -33,30 +33,19 @@ type blockDisk struct {
 	flags int
 }
 
-// Disks lists what a wipe has to erase: every fixed disk of the machine. A disk that is refused, in use or not writable
-// is listed, and its Erase fails: it may hold data.
-func (h *Host) Disks(_ context.Context) ([]Disk, error) {
+// Disks lists what a wipe has to erase, and what it leaves alone because it is no fixed disk. A fixed disk that is refused,
+// in use or not writable is to be erased as well, and its Erase fails: it may hold data.
+func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.SkippedDisk, err error) {
 	names, err := h.blockDevices()
-	var disks []Disk
 	for _, name := range names {
-		if verdict := h.judge(name); verdict.Standing != DiskNotFixed {
-			info := h.storage(name)
-			disks = append(disks, &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL, guard: func() error { return h.mayErase(info) }})
+		info, verdict := h.storage(name), h.judge(name)
+		if verdict.Standing == DiskNotFixed {
+			skipped = append(skipped, Skip(info, verdict))
+			continue
 		}
+		disks = append(disks, &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL, guard: func() error { return h.mayErase(info) }})
 	}
-	return disks, err
-}
-
-// Skipped lists what a wipe leaves alone, because it is no fixed disk.
-func (h *Host) Skipped(_ context.Context) ([]policyv1alpha1.SkippedDisk, error) {
-	names, err := h.blockDevices()
-	var skipped []policyv1alpha1.SkippedDisk
-	for _, name := range names {
-		if verdict := h.judge(name); verdict.Standing == DiskNotFixed {
-			skipped = append(skipped, Skip(h.storage(name), verdict))
-		}
-	}
-	return skipped, err
+	return disks, skipped, err
 }
 
 // mayErase refuses a disk that is not ours to erase or is in use, as the machine says it now.

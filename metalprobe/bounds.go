@@ -13,38 +13,27 @@ import (
 
 // What a report may hold. The API that stores reports has the same bounds or wider ones.
 const (
-	// MaxCPUs bounds the processor packages.
-	MaxCPUs = 256
-	// MaxCapabilities bounds a processor's flags.
-	MaxCapabilities = 512
-	// MaxInterfaces bounds network interfaces, NICs and LLDP interfaces each.
-	MaxInterfaces = 256
-	// MaxAddresses bounds the addresses of one interface.
-	MaxAddresses = 64
-	// MaxNeighbors bounds the LLDP neighbours of one interface.
-	MaxNeighbors = 32
-	// MaxRoles bounds the capabilities that one LLDP neighbour announces.
-	MaxRoles = 32
-	// MaxModes bounds the link modes of one NIC.
-	MaxModes = 256
-	// MaxPorts bounds the kinds of port of one NIC.
-	MaxPorts = 64
 	// MaxDisks bounds the block devices.
 	MaxDisks = 256
-	// MaxMemory bounds the memory devices.
-	MaxMemory = 512
-	// MaxPCIDevices bounds the devices on the PCI bus.
-	MaxPCIDevices = 1024
-	// MaxAddress bounds an address, a speed or a number in words, in bytes.
-	MaxAddress = 64
-	// MaxFlag bounds a flag, a version or a method, in bytes.
-	MaxFlag = 128
-	// MaxWord bounds a name or a serial number, in bytes.
-	MaxWord = 256
-	// MaxText bounds a description or a message, in bytes.
-	MaxText = 1024
 	// MaxBody bounds the body of a request, in bytes.
 	MaxBody = 1 << 20
+
+	maxCPUs         = 256
+	maxCapabilities = 512 // a processor's flags
+	maxInterfaces   = 256 // network interfaces, NICs and LLDP interfaces each
+	maxAddresses    = 64  // of one interface
+	maxNeighbors    = 32  // of one interface, by LLDP
+	maxRoles        = 32  // capabilities that one LLDP neighbour announces
+	maxModes        = 256 // link modes of one NIC
+	maxPorts        = 64  // kinds of port of one NIC
+	maxMemory       = 512
+	maxPCIDevices   = 1024
+
+	// Lengths of texts, in bytes.
+	maxAddress = 64   // an address, a speed or a number in words
+	maxFlag    = 128  // a flag, a version or a method
+	maxWord    = 256  // a name or a serial number
+	maxText    = 1024 // a description or a message
 )
 
 // maxProblems keeps the answer to a hostile report short.
@@ -82,15 +71,9 @@ func (b *bounds) text(path string, value *string, limit int) {
 	*value = clean
 }
 
-func (b *bounds) words(path string, values ...*string) {
+func (b *bounds) texts(path string, limit int, values ...*string) {
 	for _, value := range values {
-		b.text(path, value, MaxWord)
-	}
-}
-
-func (b *bounds) addresses(path string, values ...*string) {
-	for _, value := range values {
-		b.text(path, value, MaxAddress)
+		b.text(path, value, limit)
 	}
 }
 
@@ -123,60 +106,60 @@ func each[T any](b *bounds, path string, list *[]T, limit int, visit func(path s
 }
 
 func (b *bounds) flags(path string, list *[]string, limit int) {
-	each(b, path, list, limit, func(path string, flag *string) { b.text(path, flag, MaxFlag) })
+	each(b, path, list, limit, func(path string, flag *string) { b.text(path, flag, maxFlag) })
 }
 
 func (b *bounds) data(d *Data) {
 	b.systemInfo(&d.SystemInfo)
-	each(b, "data.cpu", &d.CPU, MaxCPUs, func(path string, c *CPU) {
+	each(b, "data.cpu", &d.CPU, maxCPUs, func(path string, c *CPU) {
 		natural(b, path, &c.ID, &c.TotalCores, &c.TotalHardwareThreads)
-		b.words(path, &c.Vendor, &c.Model)
-		b.flags(path+".capabilities", &c.Capabilities, MaxCapabilities)
+		b.texts(path, maxWord, &c.Vendor, &c.Model)
+		b.flags(path+".capabilities", &c.Capabilities, maxCapabilities)
 	})
-	each(b, "data.networkInterfaces", &d.NetworkInterfaces, MaxInterfaces, func(path string, n *policyv1alpha1.ProbeNetworkInterface) {
-		b.words(path, &n.Name)
-		b.addresses(path, &n.MACAddress, &n.CarrierStatus)
-		each(b, path+".ipAddresses", &n.IPAddresses, MaxAddresses, func(path string, ip *string) { b.addresses(path, ip) })
+	each(b, "data.networkInterfaces", &d.NetworkInterfaces, maxInterfaces, func(path string, n *policyv1alpha1.ProbeNetworkInterface) {
+		b.texts(path, maxWord, &n.Name)
+		b.texts(path, maxAddress, &n.MACAddress, &n.CarrierStatus)
+		each(b, path+".ipAddresses", &n.IPAddresses, maxAddresses, func(path string, ip *string) { b.texts(path, maxAddress, ip) })
 	})
-	each(b, "data.lldp", (*[]policyv1alpha1.LLDPInterface)(&d.LLDP), MaxInterfaces, func(path string, l *policyv1alpha1.LLDPInterface) {
-		b.words(path, &l.Name)
-		each(b, path+".neighbors", &l.Neighbors, MaxNeighbors, b.neighbor)
+	each(b, "data.lldp", (*[]policyv1alpha1.LLDPInterface)(&d.LLDP), maxInterfaces, func(path string, l *policyv1alpha1.LLDPInterface) {
+		b.texts(path, maxWord, &l.Name)
+		each(b, path+".neighbors", &l.Neighbors, maxNeighbors, b.neighbor)
 	})
 	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *policyv1alpha1.BlockDevice) {
-		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
+		b.texts(path, maxWord, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
 		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
 	})
-	each(b, "data.memory", &d.Memory, MaxMemory, func(path string, m *policyv1alpha1.MemoryDevice) {
+	each(b, "data.memory", &d.Memory, maxMemory, func(path string, m *policyv1alpha1.MemoryDevice) {
 		natural(b, path+".size", &m.SizeBytes)
-		b.words(path, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
+		b.texts(path, maxWord, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
 			&m.AssetTag, &m.PartNumber, &m.ConfiguredMemorySpeed, &m.MinimumVoltage, &m.MaximumVoltage, &m.ConfiguredVoltage)
 	})
-	each(b, "data.nics", &d.NICs, MaxInterfaces, func(path string, n *policyv1alpha1.NIC) {
-		b.words(path, &n.Name, &n.FirmwareVersion)
-		b.addresses(path, &n.MAC, &n.PCIAddress, &n.Speed)
-		b.flags(path+".linkModes", &n.LinkModes, MaxModes)
-		b.flags(path+".supportedPorts", &n.SupportedPorts, MaxPorts)
+	each(b, "data.nics", &d.NICs, maxInterfaces, func(path string, n *policyv1alpha1.NIC) {
+		b.texts(path, maxWord, &n.Name, &n.FirmwareVersion)
+		b.texts(path, maxAddress, &n.MAC, &n.PCIAddress, &n.Speed)
+		b.flags(path+".linkModes", &n.LinkModes, maxModes)
+		b.flags(path+".supportedPorts", &n.SupportedPorts, maxPorts)
 	})
-	each(b, "data.pciDevices", &d.PCIDevices, MaxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
-		b.words(path, &p.Vendor, &p.Product)
-		b.addresses(path, &p.Address, &p.VendorID, &p.ProductID)
+	each(b, "data.pciDevices", &d.PCIDevices, maxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
+		b.texts(path, maxWord, &p.Vendor, &p.Product)
+		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID)
 	})
 }
 
 func (b *bounds) systemInfo(s *policyv1alpha1.SystemInfo) {
-	b.words("data.systemInfo.biosInformation", &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
+	b.texts("data.systemInfo.biosInformation", maxWord, &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
 	i := &s.SystemInformation
-	b.words("data.systemInfo.systemInformation",
+	b.texts("data.systemInfo.systemInformation", maxWord,
 		&i.Manufacturer, &i.ProductName, &i.Version, &i.SerialNumber, &i.UUID, &i.SKUNumber, &i.Family)
 	o := &s.BoardInformation
-	b.words("data.systemInfo.boardInformation", &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
+	b.texts("data.systemInfo.boardInformation", maxWord, &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
 }
 
 func (b *bounds) neighbor(path string, n *policyv1alpha1.LLDPNeighbor) {
-	b.words(path, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
-	b.addresses(path, &n.MgmtIP, &n.VLANID)
-	b.text(path+".systemDescription", &n.SystemDescription, MaxText)
-	b.flags(path+".capabilities", &n.Capabilities, MaxRoles)
+	b.texts(path, maxWord, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
+	b.texts(path, maxAddress, &n.MgmtIP, &n.VLANID)
+	b.text(path+".systemDescription", &n.SystemDescription, maxText)
+	b.flags(path+".capabilities", &n.Capabilities, maxRoles)
 }
 
 // Trim cuts the data down to what a registry accepts, so that an odd machine is still described.
@@ -187,7 +170,7 @@ func (d *Data) Trim() {
 // Validate says everything that is wrong with a report, up to ten problems. It changes nothing.
 func (r *Report) Validate() error {
 	var b bounds
-	b.text("agentVersion", &r.AgentVersion, MaxFlag)
+	b.text("agentVersion", &r.AgentVersion, maxFlag)
 	if _, err := NormalizeUUID(r.SystemUUID); err != nil {
 		b.note("%w", err)
 	}
@@ -206,15 +189,15 @@ func (r *WipeReport) Validate() error {
 	default:
 		b.note("state: %.64q is none of Running, Verified, Failed", r.State)
 	}
-	b.text("message", &r.Message, MaxText)
+	b.text("message", &r.Message, maxText)
 	each(&b, "disks", &r.Disks, MaxDisks, func(path string, d *policyv1alpha1.DiskWipe) {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}
-		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
-		b.text(path+".method", &d.Method, MaxFlag)
-		b.text(path+".transport", &d.Transport, MaxFlag)
-		b.text(path+".message", &d.Message, MaxText)
+		b.texts(path, maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.text(path+".method", &d.Method, maxFlag)
+		b.text(path+".transport", &d.Transport, maxFlag)
+		b.text(path+".message", &d.Message, maxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 		switch d.State {
 		case policyv1alpha1.DiskPending, policyv1alpha1.DiskErasing, policyv1alpha1.DiskErased,
@@ -230,9 +213,9 @@ func (r *WipeReport) Validate() error {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}
-		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
-		b.text(path+".transport", &d.Transport, MaxFlag)
-		b.text(path+".reason", &d.Reason, MaxText)
+		b.texts(path, maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.text(path+".transport", &d.Transport, maxFlag)
+		b.text(path+".reason", &d.Reason, maxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 	})
 	return errors.Join(b.problems...)

@@ -227,34 +227,12 @@ func (c *Client) once(ctx context.Context, method, path string, content []byte, 
 	if err != nil {
 		return true, fmt.Errorf("reading the answer: %w", err)
 	}
-	if held := heldBack(response, text); held != nil {
-		return false, held
-	}
-	return judge(response.StatusCode, text, answer)
+	return judge(response, text, answer)
 }
 
-// heldBack tells "not now" from a registry that is away.
-func heldBack(response *http.Response, text []byte) error {
-	var words struct {
-		Held          bool
-		Error, Reason string
-	}
-	if response.StatusCode != http.StatusServiceUnavailable {
-		return nil
-	}
-	readable := json.Unmarshal(text, &words) == nil
-	if !readable || !words.Held {
-		return nil
-	}
-	held := &heldError{reason: cmp.Or(words.Reason, words.Error)}
-	// What cannot be read is 0: no time is named.
-	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
-	held.after = time.Duration(seconds) * time.Second
-	return held
-}
-
-// judge reads an answer.
-func judge(status int, text []byte, answer any) (retry bool, err error) {
+// judge reads an answer, and tells "not now" from a registry that is away.
+func judge(response *http.Response, text []byte, answer any) (retry bool, err error) {
+	status := response.StatusCode
 	if status >= 200 && status < 300 {
 		if answer == nil {
 			return false, nil
@@ -264,9 +242,17 @@ func judge(status int, text []byte, answer any) (retry bool, err error) {
 		}
 		return false, nil
 	}
-	var words struct{ Error, Remedy, Reason string }
+	var words struct {
+		Held                  bool
+		Error, Remedy, Reason string
+	}
 	if json.Unmarshal(text, &words) != nil {
-		words.Error = http.StatusText(status)
+		words.Error, words.Held = http.StatusText(status), false
+	}
+	if words.Held && status == http.StatusServiceUnavailable {
+		// What cannot be read is 0: no time is named.
+		seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
+		return false, &heldError{reason: cmp.Or(words.Reason, words.Error), after: time.Duration(seconds) * time.Second}
 	}
 	message := cmp.Or(words.Error, words.Reason)
 	if status >= 500 || status == http.StatusTooManyRequests {

@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"slices"
@@ -57,19 +58,10 @@ func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 	}
 }
 
-func (h *Host) firstWord(names ...string) string {
-	for _, name := range names {
-		if word := h.word(name); word != "" {
-			return word
-		}
-	}
-	return ""
-}
-
 // serial reads the serial number: NVMe and virtio disks offer a file, SCSI disks page 0x80 of their vital data,
 // whose text follows a header of four bytes.
 func (h *Host) serial(dir string) string {
-	if word := h.firstWord(dir+"/device/serial", dir+"/serial"); word != "" {
+	if word := cmp.Or(h.word(dir+"/device/serial"), h.word(dir+"/serial")); word != "" {
 		return word
 	}
 	page, err := fs.ReadFile(h.Root, dir+"/device/vpd_pg80")

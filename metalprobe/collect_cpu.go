@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,19 +49,11 @@ func (h *Host) cpus(data *Data) error {
 }
 
 func newCPU(id int32, fields map[string]string) *CPU {
-	first := func(names ...string) string {
-		for _, name := range names {
-			if fields[name] != "" {
-				return fields[name]
-			}
-		}
-		return ""
-	}
 	cpu := &CPU{
 		ID:           id,
-		Vendor:       first("vendor_id", "CPU implementer"),
-		Model:        first("model name", "CPU part"),
-		Capabilities: strings.Fields(first("flags", "Features")),
+		Vendor:       cmp.Or(fields["vendor_id"], fields["CPU implementer"]),
+		Model:        cmp.Or(fields["model name"], fields["CPU part"]),
+		Capabilities: strings.Fields(cmp.Or(fields["flags"], fields["Features"])),
 	}
 	if cores, err := strconv.ParseUint(fields["cpu cores"], 10, 31); err == nil {
 		cpu.TotalCores = int32(cores)

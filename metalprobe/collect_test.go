@@ -177,7 +177,7 @@ func TestInUse(t *testing.T) {
 }
 
 func TestDisksToWipeAreTheFixedOnes(t *testing.T) {
-	disks, err := (&Host{Root: tree(machine)}).Disks(t.Context())
+	disks, _, err := (&Host{Root: tree(machine)}).Disks(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

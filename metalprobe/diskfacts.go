@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"regexp"
@@ -131,7 +132,9 @@ func (h *Host) twins(name string) []string {
 	return found
 }
 
-func (h *Host) wwid(dir string) string { return h.firstWord(dir+"/wwid", dir+"/device/wwid") }
+func (h *Host) wwid(dir string) string {
+	return cmp.Or(h.word(dir+"/wwid"), h.word(dir+"/device/wwid"))
+}
 
 // multipath names the device-mapper multipath device on top of a disk.
 func (h *Host) multipath(dir string) string {

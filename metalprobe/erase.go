@@ -35,17 +35,12 @@ type Disk interface {
 // as that lasts. It returns an error only where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
 	report := WipeReport{State: policyv1alpha1.WipeRunning}
-	disks, err := a.Disks(ctx)
+	disks, skipped, err := a.Disks(ctx)
 	if err != nil {
 		report.State, report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
 		return a.tell(ctx, report)
 	}
-	if a.Skipped != nil {
-		if report.Skipped, err = a.Skipped(ctx); err != nil {
-			a.Log.Warn("what is no fixed disk could not be listed", "server", a.UUID, "error", err)
-		}
-	}
-	report.Skipped = report.Skipped[:min(len(report.Skipped), MaxDisks)]
+	report.Skipped = skipped[:min(len(skipped), MaxDisks)]
 	for _, disk := range disks {
 		report.Disks = append(report.Disks, a.describe(disk))
 	}
@@ -58,7 +53,9 @@ func (a *Agent) wipe(ctx context.Context) error {
 		if err := a.begin(ctx, &report, i); err != nil {
 			return err
 		}
-		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], copyOf(report))
+		progress := report
+		progress.Disks = slices.Clone(report.Disks) // the report's own disks change while they are erased
+		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], progress)
 		if err != nil {
 			return err
 		}
@@ -194,12 +191,6 @@ func (a *Agent) erase(ctx context.Context, disk Disk, record *policyv1alpha1.Dis
 	return true
 }
 
-// copyOf shares nothing with the report, whose disks change while they are erased.
-func copyOf(report WipeReport) WipeReport {
-	report.Disks = slices.Clone(report.Disks)
-	return report
-}
-
 // describe records a disk before anything is done. A refused disk has failed already: nobody asks for a permission to
 // erase it.
 func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
@@ -211,8 +202,8 @@ func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
 		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
 	}
 	b := bounds{trim: true}
-	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
-	b.text("disk", &d.Transport, MaxFlag)
+	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.text("disk", &d.Transport, maxFlag)
 	return d
 }
 
@@ -221,9 +212,9 @@ func Skip(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.SkippedD
 	d := policyv1alpha1.SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
 		Transport: verdict.Transport, Reason: verdict.Reason}
 	b := bounds{trim: true}
-	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
-	b.text("disk", &d.Transport, MaxFlag)
-	b.text("disk", &d.Reason, MaxText)
+	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.text("disk", &d.Transport, maxFlag)
+	b.text("disk", &d.Reason, maxText)
 	return d
 }
 
@@ -244,6 +235,6 @@ func failure(disks []policyv1alpha1.DiskWipe) string {
 
 func shorten(text string) string {
 	b := bounds{trim: true}
-	b.text("message", &text, MaxText)
+	b.text("message", &text, maxText)
 	return text
 }

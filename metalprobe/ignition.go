@@ -79,18 +79,17 @@ func ParseConfig(text []byte) (Config, error) {
 	return config, nil
 }
 
+// ignition is what is written and read of an Ignition configuration.
 type ignition struct {
-	Ignition ignitionHeader  `json:"ignition"`
-	Storage  ignitionStorage `json:"storage,omitzero"`
-	Systemd  ignitionSystemd `json:"systemd,omitzero"`
-}
-
-type ignitionHeader struct {
-	Version string `json:"version"`
-}
-
-type ignitionStorage struct {
-	Files []ignitionFile `json:"files,omitempty"`
+	Ignition struct {
+		Version string `json:"version"`
+	} `json:"ignition"`
+	Storage struct {
+		Files []ignitionFile `json:"files,omitempty"`
+	} `json:"storage,omitzero"`
+	Systemd struct {
+		Units []ignitionUnit `json:"units,omitempty"`
+	} `json:"systemd,omitzero"`
 }
 
 type ignitionFile struct {
@@ -105,65 +104,47 @@ type ignitionContents struct {
 	Compression string `json:"compression,omitempty"`
 }
 
-type ignitionSystemd struct {
-	Units []ignitionUnit `json:"units,omitempty"`
-}
-
 type ignitionUnit struct {
 	Name     string `json:"name"`
 	Enabled  bool   `json:"enabled"`
 	Contents string `json:"contents"`
 }
 
-// IgnitionOptions vary how the agent is started.
-type IgnitionOptions struct {
-	// ExecStart is the command line of the unit; empty means DefaultAgentPath with ConfigPath.
-	ExecStart string
-}
-
-// BuildIgnition renders the Ignition configuration (spec 3) that starts the agent: one file that only root can read,
-// and one unit. The same input gives the same bytes.
-func BuildIgnition(config Config, options IgnitionOptions) ([]byte, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
-	}
-	if strings.ContainsAny(options.ExecStart, "\r\n\x00") {
-		return nil, fmt.Errorf("boot configuration of the agent: ExecStart %.128q: want one line", options.ExecStart)
-	}
-	command := options.ExecStart
-	if command == "" {
-		command = DefaultAgentPath + " --config " + ConfigPath
-	}
-	content, err := json.Marshal(config)
-	if err != nil {
-		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
-	}
-	return json.Marshal(ignition{
-		Ignition: ignitionHeader{Version: ignitionVersion},
-		Storage: ignitionStorage{Files: []ignitionFile{{
-			Path:      ConfigPath,
-			Mode:      0o600,
-			Overwrite: true,
-			Contents:  ignitionContents{Source: "data:application/json;base64," + base64.StdEncoding.EncodeToString(content)},
-		}}},
-		Systemd: ignitionSystemd{Units: []ignitionUnit{{Name: UnitName, Enabled: true, Contents: unit(command)}}},
-	})
-}
-
-func unit(command string) string {
-	return `[Unit]
+// unit runs the agent.
+const unit = `[Unit]
 Description=Describe this server to the metalaw registry
 Wants=network-online.target
 After=network-online.target
 
 [Service]
-ExecStart=` + command + `
+ExecStart=` + DefaultAgentPath + ` --config ` + ConfigPath + `
 Restart=on-failure
 RestartSec=10
 
 [Install]
 WantedBy=multi-user.target
 `
+
+// BuildIgnition renders the Ignition configuration (spec 3) that starts the agent: one file that only root can read,
+// and one unit. The same input gives the same bytes.
+func BuildIgnition(config Config) ([]byte, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
+	}
+	content, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
+	}
+	var rendered ignition
+	rendered.Ignition.Version = ignitionVersion
+	rendered.Storage.Files = []ignitionFile{{
+		Path:      ConfigPath,
+		Mode:      0o600,
+		Overwrite: true,
+		Contents:  ignitionContents{Source: "data:application/json;base64," + base64.StdEncoding.EncodeToString(content)},
+	}}
+	rendered.Systemd.Units = []ignitionUnit{{Name: UnitName, Enabled: true, Contents: unit}}
+	return json.Marshal(rendered)
 }
 
 // ParseIgnition finds the agent's configuration in an Ignition configuration (spec 3).
@@ -203,16 +184,16 @@ func decodeDataURL(source string) ([]byte, error) {
 	if !isData || !hasComma {
 		return nil, errors.New("the source is no data URL, such as data:;base64,e30=")
 	}
+	var decoded []byte
+	var err error
 	if strings.HasSuffix(kind, ";base64") {
-		decoded, err := base64.StdEncoding.DecodeString(content)
-		if err != nil {
-			return nil, fmt.Errorf("data URL: %w", err)
-		}
-		return decoded, nil
+		decoded, err = base64.StdEncoding.DecodeString(content)
+	} else {
+		content, err = url.PathUnescape(content)
+		decoded = []byte(content)
 	}
-	decoded, err := url.PathUnescape(content)
 	if err != nil {
 		return nil, fmt.Errorf("data URL: %w", err)
 	}
-	return []byte(decoded), nil
+	return decoded, nil
 }

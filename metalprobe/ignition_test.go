@@ -14,7 +14,7 @@ var wipeConfig = Config{
 }
 
 func TestIgnitionIsReadAsItWasBuilt(t *testing.T) {
-	text, err := BuildIgnition(wipeConfig, IgnitionOptions{})
+	text, err := BuildIgnition(wipeConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestIgnitionIsReadAsItWasBuilt(t *testing.T) {
 }
 
 func TestIgnitionHoldsOneSecretFileAndOneUnit(t *testing.T) {
-	text, err := BuildIgnition(wipeConfig, IgnitionOptions{ExecStart: "/opt/agent --config /etc/metalprobe/config.json"})
+	text, err := BuildIgnition(wipeConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,27 +59,25 @@ func TestIgnitionHoldsOneSecretFileAndOneUnit(t *testing.T) {
 	}
 	unit := got.Systemd.Units[0]
 	if unit.Name != "metalprobe.service" || !unit.Enabled ||
-		!strings.Contains(unit.Contents, "\nExecStart=/opt/agent --config /etc/metalprobe/config.json\n") {
+		!strings.Contains(unit.Contents, "\nExecStart=/usr/local/bin/metalprobe --config /etc/metalprobe/config.json\n") {
 		t.Errorf("unit: got %+v", unit)
 	}
 }
 
 func TestBuildIgnitionRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		config  Config
-		options IgnitionOptions
-		want    string
+		config Config
+		want   string
 	}{
-		"a wipe without a token":      {Config{RegistryURL: "https://r", ServerUUID: uuid, Purpose: PurposeWipe}, IgnitionOptions{}, "token"},
-		"an unknown purpose":          {Config{RegistryURL: "https://r", ServerUUID: uuid, Purpose: "erase"}, IgnitionOptions{}, "purpose"},
-		"no registry":                 {Config{ServerUUID: uuid, Purpose: PurposeProbe}, IgnitionOptions{}, "registryURL"},
-		"no server":                   {Config{RegistryURL: "https://r", Purpose: PurposeProbe}, IgnitionOptions{}, "serverUUID"},
-		"a second line in ExecStart":  {wipeConfig, IgnitionOptions{ExecStart: "a\nUser=root"}, "one line"},
-		"a registry of another sort":  {Config{RegistryURL: "file:///etc", ServerUUID: uuid, Purpose: PurposeProbe}, IgnitionOptions{}, "registryURL"},
-		"several problems, all named": {Config{}, IgnitionOptions{}, "purpose"},
+		"a wipe without a token":      {Config{RegistryURL: "https://r", ServerUUID: uuid, Purpose: PurposeWipe}, "token"},
+		"an unknown purpose":          {Config{RegistryURL: "https://r", ServerUUID: uuid, Purpose: "erase"}, "purpose"},
+		"no registry":                 {Config{ServerUUID: uuid, Purpose: PurposeProbe}, "registryURL"},
+		"no server":                   {Config{RegistryURL: "https://r", Purpose: PurposeProbe}, "serverUUID"},
+		"a registry of another sort":  {Config{RegistryURL: "file:///etc", ServerUUID: uuid, Purpose: PurposeProbe}, "registryURL"},
+		"several problems, all named": {Config{}, "purpose"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := BuildIgnition(c.config, c.options)
+			_, err := BuildIgnition(c.config)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
@@ -127,7 +125,7 @@ func TestParseIgnition(t *testing.T) {
 }
 
 func FuzzParseIgnition(f *testing.F) {
-	text, err := BuildIgnition(wipeConfig, IgnitionOptions{})
+	text, err := BuildIgnition(wipeConfig)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -138,7 +136,7 @@ func FuzzParseIgnition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := BuildIgnition(config, IgnitionOptions{})
+		again, err := BuildIgnition(config)
 		if err != nil {
 			t.Fatalf("what was read cannot be built: %v", err)
 		}

@@ -95,7 +95,7 @@ func TestDigestIgnoresOnlyTheTimestamp(t *testing.T) {
 }
 
 func TestValidateNamesEveryProblem(t *testing.T) {
-	long := strings.Repeat("x", MaxWord+1)
+	long := strings.Repeat("x", maxWord+1)
 	for name, c := range map[string]struct {
 		report Report
 		want   []string
@@ -133,7 +133,7 @@ func TestValidateWipeReport(t *testing.T) {
 
 func TestTrimMakesAnyDataValid(t *testing.T) {
 	data := Data{
-		CPU:     []CPU{{Vendor: strings.Repeat("é", MaxWord), Capabilities: make([]string, MaxCapabilities+5)}},
+		CPU:     []CPU{{Vendor: strings.Repeat("é", maxWord), Capabilities: make([]string, maxCapabilities+5)}},
 		Storage: append(make([]policyv1alpha1.BlockDevice, MaxDisks+1), policyv1alpha1.BlockDevice{Path: "x"}),
 		NICs:    []policyv1alpha1.NIC{{Name: "\xff\x00"}},
 	}
@@ -142,8 +142,8 @@ func TestTrimMakesAnyDataValid(t *testing.T) {
 	if err := (&Report{SystemUUID: uuid, Data: data}).Validate(); err != nil {
 		t.Error(err)
 	}
-	if got := len(data.CPU[0].Vendor); got != MaxWord {
-		t.Errorf("vendor has %d bytes, want %d", got, MaxWord)
+	if got := len(data.CPU[0].Vendor); got != maxWord {
+		t.Errorf("vendor has %d bytes, want %d", got, maxWord)
 	}
 }
 

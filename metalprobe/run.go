@@ -79,7 +79,6 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 		Purpose:  config.Purpose,
 		Collect:  host.Collect,
 		Disks:    host.Disks,
-		Skipped:  host.Skipped,
 		Interval: options.Interval,
 		Log:      log,
 	}

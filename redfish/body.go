@@ -16,48 +16,40 @@ const errorBodyLimit = 64 << 10
 // wholeBody reads the body before it returns, so that limits on time, size and requests in flight cover it. Of an error
 // page and of the answer to a write only the beginning is kept. Of a successful read, a body that is longer than the limit
 // is an error, and so is one that is no JSON object, such as the page of a web server that runs while Redfish does not.
-type wholeBody struct {
-	limit int64
-	next  http.RoundTripper
-}
-
-func (w *wholeBody) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := w.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	strict := !writes(req.Method) && resp.StatusCode < 300
-	limit := w.limit
-	if !strict {
-		limit = min(limit, errorBodyLimit)
-	}
-	if strict && resp.ContentLength > limit {
-		return nil, w.tooLarge(resp.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if int64(len(body)) > limit {
-		if strict {
-			return nil, w.tooLarge(resp.StatusCode)
+func wholeBody(most int64, next roundTrip) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		resp, err := next(req)
+		if err != nil {
+			return nil, err
 		}
-		body = body[:limit]
-	}
-	if err != nil && strict {
-		return nil, fmt.Errorf("the answer broke off after %d bytes: %w", len(body), err)
-	}
-	if strict && req.Method == http.MethodGet && resp.StatusCode >= 200 {
-		if body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")); !isObject(body) {
-			return nil, &ResponseError{Status: resp.StatusCode,
-				Message: "expected a JSON object, got " + looksLike(body, resp.Header.Get("Content-Type"))}
+		defer func() { _ = resp.Body.Close() }()
+		strict, limit := !writes(req.Method) && resp.StatusCode < 300, most
+		if !strict {
+			limit = min(limit, errorBodyLimit)
 		}
+		var body []byte
+		tooLarge := strict && resp.ContentLength > limit
+		if !tooLarge {
+			body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+			tooLarge = strict && int64(len(body)) > limit
+			body = body[:min(int64(len(body)), limit)]
+		}
+		switch {
+		case tooLarge:
+			return nil, &ResponseError{Status: resp.StatusCode, Message: "the answer is larger than the limit of " + size(limit)}
+		case err != nil && strict:
+			return nil, fmt.Errorf("the answer broke off after %d bytes: %w", len(body), err)
+		}
+		if strict && req.Method == http.MethodGet && resp.StatusCode >= 200 {
+			if body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")); !isObject(body) {
+				return nil, &ResponseError{Status: resp.StatusCode,
+					Message: "expected a JSON object, got " + looksLike(body, resp.Header.Get("Content-Type"))}
+			}
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		resp.ContentLength = int64(len(body))
+		return resp, nil
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	resp.ContentLength = int64(len(body))
-	return resp, nil
-}
-
-func (w *wholeBody) tooLarge(status int) error {
-	return &ResponseError{Status: status, Message: fmt.Sprintf("the answer is larger than the limit of %s", size(w.limit))}
 }
 
 func size(n int64) string {

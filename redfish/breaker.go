@@ -73,32 +73,26 @@ func (b *breaker) record(failed, neither bool, err error) {
 	}
 }
 
-// breakerGate refuses before a request waits for a slot.
-type breakerGate struct {
-	breaker *breaker
-	next    http.RoundTripper
-}
-
-func (g *breakerGate) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := g.breaker.refusal(false); err != nil {
-		return nil, err
+// gate refuses before a request waits for a slot.
+func (b *breaker) gate(next roundTrip) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		if err := b.refusal(false); err != nil {
+			return nil, err
+		}
+		return next(req)
 	}
-	return g.next.RoundTrip(req)
 }
 
-// breakerMeter refuses again after the wait for a slot, and records how each request ended.
-type breakerMeter struct {
-	breaker *breaker
-	next    http.RoundTripper
-}
-
-func (m *breakerMeter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := m.breaker.refusal(true); err != nil {
-		return nil, err
+// meter refuses again after the wait for a slot, and records how each request ended.
+func (b *breaker) meter(next roundTrip) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		if err := b.refusal(true); err != nil {
+			return nil, err
+		}
+		resp, err := next(req)
+		answered := err == nil || is[*ResponseError](err)
+		// A caller that goes away says nothing about the BMC.
+		b.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled), err)
+		return resp, err
 	}
-	resp, err := m.next.RoundTrip(req)
-	answered := err == nil || is[*ResponseError](err)
-	// A caller that goes away says nothing about the BMC.
-	m.breaker.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled), err)
-	return resp, err
 }

@@ -11,22 +11,18 @@ import (
 	"time"
 )
 
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestTheBreakerBacksOffDoublesAndClosesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls int
 		dead := true
 		b := &breaker{threshold: 2, base: time.Second, max: 3 * time.Second}
-		rt := &breakerMeter{breaker: b, next: roundTripFunc(func(*http.Request) (*http.Response, error) {
+		rt := b.meter(func(*http.Request) (*http.Response, error) {
 			calls++
 			if dead {
 				return nil, errors.New("refused")
 			}
 			return &http.Response{StatusCode: 500}, nil
-		})}
+		})
 		try := func() int {
 			before := calls
 			_, _ = rt.RoundTrip((&http.Request{}).WithContext(t.Context()))
@@ -79,7 +75,7 @@ func TestOneRequestAtATimeTestsAHalfOpenBreaker(t *testing.T) {
 
 func TestACallerThatGoesAwayDoesNotOpenTheBreaker(t *testing.T) {
 	b := &breaker{threshold: 1, base: time.Hour, max: time.Hour}
-	rt := &breakerMeter{breaker: b, next: roundTripFunc(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() })}
+	rt := b.meter(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _ = rt.RoundTrip((&http.Request{}).WithContext(ctx))

@@ -82,7 +82,7 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 	if c.wire, c.broken = newWire(endpoint, options.PerBMC, shared.open); c.broken != nil {
 		return c
 	}
-	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.wire), CheckRedirect: refuseRedirects}
+	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.wire.RoundTrip), CheckRedirect: refuseRedirects}
 	c.login = newLogin(c, shared)
 	return c
 }

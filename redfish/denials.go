@@ -5,6 +5,7 @@ package redfish
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 )
@@ -68,11 +69,7 @@ func (d *denials) lift(digest [32]byte, coolDown, settle time.Duration) (lifted 
 		}
 		return false, until
 	}
-	for key, until := range d.lifted {
-		if !now.Before(until) {
-			delete(d.lifted, key)
-		}
-	}
+	maps.DeleteFunc(d.lifted, func(_ [32]byte, until time.Time) bool { return !now.Before(until) })
 	delete(d.refused, digest)
 	d.lifted[digest] = now.Add(coolDown)
 	return true, time.Time{}
@@ -90,10 +87,6 @@ func (d *denials) add(digest [32]byte, refusal *AuthError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for key, old := range d.refused {
-		if !now.Before(old.Until) {
-			delete(d.refused, key)
-		}
-	}
+	maps.DeleteFunc(d.refused, func(_ [32]byte, old *AuthError) bool { return !now.Before(old.Until) })
 	d.refused[digest] = refusal
 }

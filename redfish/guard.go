@@ -32,14 +32,14 @@ func armed(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, armedKey{}, guard)
 }
 
-// guardPost stands where a request has its place and goes out next.
-type guardPost struct{ next http.RoundTripper }
-
-func (g *guardPost) RoundTrip(req *http.Request) (*http.Response, error) {
-	if check, ok := req.Context().Value(armedKey{}).(func(context.Context) error); ok && check != nil {
-		if err := check(req.Context()); err != nil {
-			return nil, &NotAskedError{What: req.Method + " " + redactPath(req.URL.Path), Err: err}
+// guarded asks the guard of a request that has its place and goes out next.
+func guarded(next roundTrip) roundTrip {
+	return func(req *http.Request) (*http.Response, error) {
+		if check, ok := req.Context().Value(armedKey{}).(func(context.Context) error); ok && check != nil {
+			if err := check(req.Context()); err != nil {
+				return nil, &NotAskedError{What: req.Method + " " + redactPath(req.URL.Path), Err: err}
+			}
 		}
+		return next(req)
 	}
-	return g.next.RoundTrip(req)
 }

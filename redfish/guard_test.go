@@ -96,10 +96,10 @@ func TestAGuardIsAskedOnceTheRequestHasItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := make(chan struct{}, 1)
 		asked, sent := 0, 0
-		rt := chain(func() string { return "bmc" }, "address", PoolOptions{}.withDefaults(), fleet, roundTripFunc(func(*http.Request) (*http.Response, error) {
+		rt := chain(func() string { return "bmc" }, "address", PoolOptions{}.withDefaults(), fleet, func(*http.Request) (*http.Response, error) {
 			sent++
 			return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
-		}))
+		})
 		ctx := armed(WithGuard(t.Context(), func(context.Context) error { asked++; return nil }), http.MethodPost)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://bmc/x", nil)
 		if err != nil {

@@ -4,6 +4,7 @@ package redfish
 
 import (
 	"context"
+	"maps"
 	"time"
 )
 
@@ -48,11 +49,7 @@ func (p *Pool) Probe(ctx context.Context, endpoint Endpoint) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	for other, known := range p.roots {
-		if !now.Before(known.until) {
-			delete(p.roots, other)
-		}
-	}
+	maps.DeleteFunc(p.roots, func(_ string, known freshRoot) bool { return !now.Before(known.until) })
 	p.roots[base.String()] = freshRoot{root: root, endpoint: endpoint, until: now.Add(p.options.HandOver)}
 	return nil
 }

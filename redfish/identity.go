@@ -25,17 +25,13 @@ func SameSystem(want, got Identity) bool {
 func cleanUUID(raw string) string {
 	text := strings.ToLower(strings.TrimSpace(raw))
 	digits := strings.NewReplacer("urn:uuid:", "", "{", "", "}", "", "-", "").Replace(text)
-	if len(digits) == 32 && isHex(digits) {
+	if len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == "" {
 		text = digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 	}
 	if uuids.Shared(text) || placeholder(text) {
 		return ""
 	}
 	return text
-}
-
-func isHex(s string) bool {
-	return strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
 // cleanSerial trims a serial number; placeholders become empty.

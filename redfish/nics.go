@@ -83,7 +83,7 @@ func hostNICs(members []member) (nics []NIC, incomplete bool) {
 			incomplete = true
 			continue
 		}
-		if doc.Links.Value.HostInterface != "" || isHostNIC(string(doc.ID)) || isHostNIC(lastSegment(m.URI)) {
+		if doc.Links.Value.HostInterface != "" || leadsToBMC(string(doc.ID)) || leadsToBMC(lastSegment(m.URI)) {
 			continue
 		}
 		mac, ok := cleanMAC(string(doc.MACAddress))

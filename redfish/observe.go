@@ -25,32 +25,27 @@ const (
 	redactedSegment     = "(session)"    // stands for a session's name in logs
 )
 
-// observer reports each request that really goes out. It logs neither bodies nor headers, and no query.
-type observer struct {
-	key       func() string
-	address   string
-	log       *slog.Logger
-	onRequest func(key, method, outcome string, took time.Duration)
-	next      http.RoundTripper
-}
-
-func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
-	start := time.Now()
-	resp, err := o.next.RoundTrip(req)
-	took := time.Since(start)
-	result := outcome(req, resp, err)
-	if o.onRequest != nil {
-		o.onRequest(o.key(), req.Method, result, took)
-	}
-	if o.log != nil && o.log.Enabled(req.Context(), slog.LevelDebug) {
-		status := 0
-		if resp != nil {
-			status = resp.StatusCode
+// observed reports each request that really goes out. It logs neither bodies nor headers, and no query.
+func observed(key func() string, address string, options PoolOptions, next roundTrip) roundTrip {
+	log, onRequest := options.Logger, options.OnRequest
+	return func(req *http.Request) (*http.Response, error) {
+		start := time.Now()
+		resp, err := next(req)
+		took := time.Since(start)
+		result := outcome(req, resp, err)
+		if onRequest != nil {
+			onRequest(key(), req.Method, result, took)
 		}
-		o.log.DebugContext(req.Context(), "redfish request", "bmc", o.key(), "address", o.address, "method", req.Method,
-			"path", redactPath(req.URL.Path), "status", status, "outcome", result, "took", took)
+		if log != nil && log.Enabled(req.Context(), slog.LevelDebug) {
+			status := 0
+			if resp != nil {
+				status = resp.StatusCode
+			}
+			log.DebugContext(req.Context(), "redfish request", "bmc", key(), "address", address, "method", req.Method,
+				"path", redactPath(req.URL.Path), "status", status, "outcome", result, "took", took)
+		}
+		return resp, err
 	}
-	return resp, err
 }
 
 func outcome(req *http.Request, resp *http.Response, err error) string {

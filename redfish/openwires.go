@@ -2,10 +2,7 @@
 
 package redfish
 
-import (
-	linked "container/list"
-	"sync"
-)
+import "sync"
 
 // openWires bounds how many BMCs have a transport, with its connections, at a time: where a manager starts, or a fleet is registered,
 // thousands are asked within the time that a connection is kept, and each takes 20 KB.
@@ -13,29 +10,28 @@ type openWires struct {
 	most int
 
 	mu sync.Mutex
-	// byUse holds the wires, the one that was used last first.
-	byUse *linked.List
-	at    map[*wire]*linked.Element
+	// turns counts the uses; last has the turn at which each wire was used last.
+	turns int
+	last  map[*wire]int
 }
 
-func newOpenWires(most int) *openWires {
-	return &openWires{most: most, byUse: linked.New(), at: map[*wire]*linked.Element{}}
-}
+func newOpenWires(most int) *openWires { return &openWires{most: most, last: map[*wire]int{}} }
 
 // used notes that something was asked over a wire. Where there are too many it returns the one that nothing was asked over for longest.
-func (o *openWires) used(w *wire) *wire {
+func (o *openWires) used(w *wire) (longest *wire) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if element, is := o.at[w]; is {
-		o.byUse.MoveToFront(element)
-	} else {
-		o.at[w] = o.byUse.PushFront(w)
-	}
-	if o.byUse.Len() <= o.most {
+	o.turns++
+	o.last[w] = o.turns
+	if len(o.last) <= o.most {
 		return nil
 	}
-	longest := o.byUse.Remove(o.byUse.Back()).(*wire)
-	delete(o.at, longest)
+	for other, turn := range o.last {
+		if longest == nil || turn < o.last[longest] {
+			longest = other
+		}
+	}
+	delete(o.last, longest)
 	return longest
 }
 
@@ -43,8 +39,5 @@ func (o *openWires) used(w *wire) *wire {
 func (o *openWires) gone(w *wire) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if element, is := o.at[w]; is {
-		o.byUse.Remove(element)
-		delete(o.at, w)
-	}
+	delete(o.last, w)
 }

@@ -63,37 +63,31 @@ type PoolOptions struct {
 }
 
 func (o PoolOptions) withDefaults() PoolOptions {
-	orInt := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	orTime := func(v *time.Duration, d time.Duration) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	orInt(&o.MaxInFlight, 256)
-	orInt(&o.MaxOpen, 512)
-	orInt(&o.PerBMC, 2)
-	orInt(&o.RequestLimit, 400)
-	orInt(&o.BreakerThreshold, 3)
-	if o.BodyLimit <= 0 {
-		o.BodyLimit = 8 << 20
-	}
-	orTime(&o.RequestTimeout, 30*time.Second)
-	orTime(&o.OperationTimeout, 3*time.Minute)
-	orTime(&o.LoginCoolDown, 5*time.Minute)
-	orTime(&o.BasicFor, 10*time.Minute)
-	orTime(&o.SystemsFor, time.Hour)
-	orTime(&o.RetryPause, time.Minute)
-	orTime(&o.BusyPause, 250*time.Millisecond)
-	orTime(&o.ShowPause, time.Second)
-	orTime(&o.HandOver, time.Minute)
-	orTime(&o.CloseTimeout, 5*time.Second)
-	orTime(&o.BreakerBase, time.Second)
-	orTime(&o.BreakerMax, time.Minute)
+	orDefault(&o.MaxInFlight, 256)
+	orDefault(&o.MaxOpen, 512)
+	orDefault(&o.PerBMC, 2)
+	orDefault(&o.RequestLimit, 400)
+	orDefault(&o.BreakerThreshold, 3)
+	orDefault(&o.BodyLimit, 8<<20)
+	orDefault(&o.RequestTimeout, 30*time.Second)
+	orDefault(&o.OperationTimeout, 3*time.Minute)
+	orDefault(&o.LoginCoolDown, 5*time.Minute)
+	orDefault(&o.BasicFor, 10*time.Minute)
+	orDefault(&o.SystemsFor, time.Hour)
+	orDefault(&o.RetryPause, time.Minute)
+	orDefault(&o.BusyPause, 250*time.Millisecond)
+	orDefault(&o.ShowPause, time.Second)
+	orDefault(&o.HandOver, time.Minute)
+	orDefault(&o.CloseTimeout, 5*time.Second)
+	orDefault(&o.BreakerBase, time.Second)
+	orDefault(&o.BreakerMax, time.Minute)
 	return o
+}
+
+func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
 }
 
 // Pool keeps one long-lived client per BMC, so that a session, a connection, a breaker and what was learned about a BMC

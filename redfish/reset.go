@@ -75,7 +75,7 @@ func (o *operation) resetWord(uri string, action PowerAction, reset resetAction,
 	if len(offered) == 0 { // not said: the BMC will answer for itself
 		return string(action), nil
 	}
-	for _, word := range resetWords(action) {
+	for _, word := range []string{string(action), resetWords[action]} {
 		if at := slices.IndexFunc(offered, func(offer string) bool { return strings.EqualFold(word, offer) }); at >= 0 {
 			return offered[at], nil
 		}

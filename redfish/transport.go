@@ -112,17 +112,19 @@ func newWire(e Endpoint, perBMC int, open *openWires) (*wire, error) {
 
 // chain stacks the layers, outermost first: refuse while the breaker is open, wait for a slot of the BMC and of the
 // fleet, ask the guard of a write, refuse again, count failures, limit the time, observe, check the body, read it, go out.
-func chain(key func() string, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
+func chain(key func() string, address string, options PoolOptions, fleet chan struct{}, out roundTrip) http.RoundTripper {
 	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
-	var next http.RoundTripper = &wholeBody{limit: options.BodyLimit, next: base}
-	next = &observer{key: key, address: address, log: options.Logger, onRequest: options.OnRequest, next: next}
-	next = &deadline{after: options.RequestTimeout, next: next}
-	next = &breakerMeter{breaker: guard, next: next}
-	next = &guardPost{next: next}
-	next = &limiter{slots: fleet, of: "the fleet", next: next}
-	next = &limiter{slots: make(chan struct{}, options.PerBMC), of: "this BMC", next: next}
-	return &breakerGate{breaker: guard, next: next}
+	next := observed(key, address, options, wholeBody(options.BodyLimit, out))
+	next = guarded(guard.meter(deadline(options.RequestTimeout, next)))
+	next = limited(make(chan struct{}, options.PerBMC), "this BMC", limited(fleet, "the fleet", next))
+	return guard.gate(next)
 }
+
+// roundTrip sends one request, and what each layer of the chain does around the next one.
+type roundTrip func(req *http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 // untrusted adds which certificate was shown.
 func untrusted(err error) error {

@@ -100,8 +100,8 @@ func TestOfTooManyBMCsThoseLoseTheirConnectionsThatWereNotAskedForLongest(t *tes
 		for _, w := range wires {
 			w.CloseIdleConnections()
 		}
-		if len(open.at) != 0 || open.byUse.Len() != 0 {
-			t.Errorf("%d wires are remembered", len(open.at))
+		if len(open.last) != 0 {
+			t.Errorf("%d wires are remembered", len(open.last))
 		}
 	})
 }

@@ -108,8 +108,6 @@ const (
 const (
 	// ReasonUserRequested: somebody asked for the reset by annotation.
 	ReasonUserRequested = "UserRequested"
-	// ReasonAutoResetting: the manager resets a BMC that stopped answering.
-	ReasonAutoResetting = "AutoResetting"
 	// ReasonResetComplete: the BMC answers again after its reset.
 	ReasonResetComplete = "ResetComplete"
 	// ReasonResetFailed: the BMC refused its reset, or was not asked because another one answers in its place.
@@ -253,8 +251,6 @@ const (
 	ReasonServerAdopted = "ServerAdopted"
 	// ReasonServerVanished: the server that the claim is bound to no longer exists; the claim keeps its reference.
 	ReasonServerVanished = "ServerVanished"
-	// ReasonReleasing: the claim is being deleted and its server released.
-	ReasonReleasing = "Releasing"
 	// ReasonOperationRefused: the operation cannot be done now; the annotation was removed.
 	ReasonOperationRefused = "OperationRefused"
 )
@@ -275,8 +271,6 @@ const (
 	ReasonStateDropped = "StateDropped"
 	// ReasonStatusLost: the server has no status, and what is known besides tells that its machine was in use.
 	ReasonStatusLost = "StatusLost"
-	// ReasonClaimFound: the claim that the server names exists with the UID recorded.
-	ReasonClaimFound = "ClaimFound"
 	// ReasonClaimNotFound: the claim that the server names does not exist, and no release record says that it ended.
 	ReasonClaimNotFound = "ClaimNotFound"
 	// ReasonClaimUIDMismatch: a claim of that name exists, but it is another one.
@@ -318,8 +312,6 @@ const (
 	ReasonInvariantViolated = "InvariantViolated"
 	// ReasonRevisionHeld: this version of metalaw refuses the revision that governs the server.
 	ReasonRevisionHeld = "RevisionHeld"
-	// ReasonDecided: the policy decided.
-	ReasonDecided = "Decided"
 	// ReasonIgnored: the operation annotation asks to leave the object alone; one that is being deleted stays for that long.
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.

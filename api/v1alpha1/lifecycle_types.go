@@ -8,9 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxLifecycleHistory is how many moves status.lifecycle.history keeps.
-const MaxLifecycleHistory = 10
-
 // LifecycleStatus is the manager's record of a server's lifecycle.
 type LifecycleStatus struct {
 	// revision names the PolicyRevision that governs the server.

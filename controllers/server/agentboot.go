@@ -94,7 +94,7 @@ func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, e
 		return "", err
 	}
 	ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
-		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry}, metalprobe.IgnitionOptions{})
+		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry})
 	if err != nil {
 		return "", fmt.Errorf("ignition of %s: %w", b.Name, err)
 	}

@@ -64,7 +64,7 @@ func TestAWipeErasesOnlyTheDrivesInTheMachine(t *testing.T) {
 				server.URL + "/ignition/" + m.Identity().UUID + "\nboot\n"))
 		case strings.HasPrefix(r.URL.Path, "/ignition/"):
 			ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: server.URL, ServerUUID: m.Identity().UUID,
-				Token: "secret", Purpose: metalprobe.PurposeWipe, Entry: 7}, metalprobe.IgnitionOptions{})
+				Token: "secret", Purpose: metalprobe.PurposeWipe, Entry: 7})
 			if err != nil {
 				t.Error(err)
 			}

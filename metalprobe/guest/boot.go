@@ -160,8 +160,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
-		Disks:    func(context.Context) ([]metalprobe.Disk, error) { return machine.toWipe(), nil },
-		Skipped:  func(context.Context) ([]policyv1alpha1.SkippedDisk, error) { return machine.skipped(), nil },
+		Disks:    machine.disks,
 		Interval: g.options.Interval,
 		Log:      g.options.Log,
 	}
@@ -185,24 +184,17 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 	return data
 }
 
-func (m Machine) toWipe() []metalprobe.Disk {
-	var disks []metalprobe.Disk
+// disks lists what a wipe has to erase and what it leaves alone, as the agent on a real machine does.
+func (m Machine) disks(context.Context) (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk, err error) {
 	for _, disk := range m.Disks {
-		if verdict := judge(disk); verdict.Standing != metalprobe.DiskNotFixed {
-			disks = append(disks, eraser{disk: disk, info: disk.Info(), verdict: verdict})
+		info, verdict := disk.Info(), judge(disk)
+		if verdict.Standing == metalprobe.DiskNotFixed {
+			skipped = append(skipped, metalprobe.Skip(info, verdict))
+			continue
 		}
+		toErase = append(toErase, eraser{disk: disk, info: info, verdict: verdict})
 	}
-	return disks
-}
-
-func (m Machine) skipped() []policyv1alpha1.SkippedDisk {
-	var skipped []policyv1alpha1.SkippedDisk
-	for _, disk := range m.Disks {
-		if verdict := judge(disk); verdict.Standing == metalprobe.DiskNotFixed {
-			skipped = append(skipped, metalprobe.Skip(disk.Info(), verdict))
-		}
-	}
-	return skipped
+	return toErase, skipped, nil
 }
 
 func judge(disk Disk) metalprobe.Verdict { return metalprobe.JudgeDisk(disk.Facts()) }

@@ -12,6 +12,7 @@ import (
 
 	ignition "github.com/coreos/ignition/v2/config"
 	"github.com/vincent-petithory/dataurl"
+	"k8s.io/utils/ptr"
 
 	"github.com/metalaw/metalaw/metalprobe"
 )
@@ -35,14 +36,14 @@ func agentConfig(text []byte) (metalprobe.Config, error) {
 		if file.Path != metalprobe.ConfigPath {
 			continue
 		}
-		content, err := contentOf(deref(file.Contents.Source), deref(file.Contents.Compression))
+		content, err := contentOf(ptr.Deref(file.Contents.Source, ""), ptr.Deref(file.Contents.Compression, ""))
 		if err != nil {
 			return metalprobe.Config{}, fmt.Errorf("ignition: %s: %w", file.Path, err)
 		}
 		return metalprobe.ParseConfig(content)
 	}
 	for i := range parsed.Systemd.Units {
-		unit := deref(parsed.Systemd.Units[i].Contents)
+		unit := ptr.Deref(parsed.Systemd.Units[i].Contents, "")
 		registry, server := registryFlag.FindStringSubmatch(unit), serverFlag.FindStringSubmatch(unit)
 		if registry != nil && server != nil {
 			config := metalprobe.Config{RegistryURL: registry[1], ServerUUID: server[1], Purpose: metalprobe.PurposeProbe}
@@ -70,11 +71,4 @@ func contentOf(source, compression string) ([]byte, error) {
 		return io.ReadAll(io.LimitReader(unpacked, maxBootData))
 	}
 	return nil, errors.New("compression " + compression + " is not known")
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

@@ -131,7 +131,9 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 		Registry: &metalprobe.Client{BaseURL: "http://registry", Token: "mine", HTTP: &http.Client{Transport: direct{w.registry}}},
 		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler),
 		Collect: func(context.Context) (metalprobe.Data, error) { return data, nil },
-		Disks:   func(context.Context) ([]metalprobe.Disk, error) { return slices.Clone(disks), nil },
+		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
+			return slices.Clone(disks), nil, nil
+		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { w.ended <- agent.Run(ctx) }()

@@ -65,7 +65,7 @@ func (r *Registry) authorize(request *http.Request, systemUUID string, allow All
 	}
 	if !live {
 		if granted, refused := match(servers, hash); refused == nil {
-			r.former.remember(hash, granted.server.UID)
+			r.former.Add(hash, granted.server.UID)
 			return granted, nil
 		}
 	}
@@ -74,13 +74,14 @@ func (r *Registry) authorize(request *http.Request, systemUUID string, allow All
 		return grant{}, failed(err)
 	}
 	granted, refused := match(servers, hash)
-	switch {
-	case refused == nil:
-		r.former.remember(hash, granted.server.UID)
-	case refused.server != nil && refused.outcome == OutcomeUnauthorized && r.former.belonged(hash, refused.server.UID):
+	if refused == nil {
+		r.former.Add(hash, granted.server.UID)
+		return granted, nil
+	}
+	if owner, was := r.former.Get(hash); was && refused.server != nil && refused.outcome == OutcomeUnauthorized && owner == refused.server.UID {
 		refused = oldEntry(nil) // it is worth no Event: a machine that is left running does this
 	}
-	return granted, refused
+	return grant{}, refused
 }
 
 // candidates finds the servers with a system UUID, in either byte order; the order given comes first.

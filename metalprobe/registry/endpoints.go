@@ -33,22 +33,11 @@ func accepted(status int, changed bool) *answer {
 	return &answer{status: status, outcome: outcome, body: struct{}{}}
 }
 
-// tokenless refuses a request without a token before its body is read, where no server would accept it.
-func tokenless(request *http.Request, allow Allow) *refusal {
-	if _, shown := presented(request); !shown && allow == nil {
-		return unauthorized(nil)
-	}
-	return nil
-}
-
 // register answers POST /register.
 func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	allow := r.options.AllowUnauthenticated
-	if refused := tokenless(request, allow); refused != nil {
-		return nil, refused
-	}
 	var report metalprobe.Report
-	if refused := read(request, &report); refused != nil {
+	if refused := read(request, allow, &report); refused != nil {
 		return nil, refused
 	}
 	g, refused := r.authorize(request, report.SystemUUID, allow, false)
@@ -116,11 +105,8 @@ func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
 // bootState answers POST /bootstate.
 func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	allow := r.options.AllowUnauthenticatedBootState
-	if refused := tokenless(request, allow); refused != nil {
-		return nil, refused
-	}
 	var report metalprobe.BootStateReport
-	if refused := read(request, &report); refused != nil {
+	if refused := read(request, allow, &report); refused != nil {
 		return nil, refused
 	}
 	g, refused := r.authorize(request, report.SystemUUID, allow, false)

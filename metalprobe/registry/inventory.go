@@ -51,7 +51,7 @@ func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*p
 // refusal is given only for what the API server holds.
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
-) (changed bool, refused *refusal) {
+) (changed bool, _ *refusal) {
 	uuid := g.server.Spec.SystemUUID
 	reader := r.options.Reader
 	var last error
@@ -64,49 +64,38 @@ func (r *Registry) update(
 		if err != nil {
 			return false, failed(err)
 		}
-		if stored == nil {
-			err = r.create(ctx, strings.ToLower(uuid), change, &refused)
-		} else {
-			changed, err = r.patch(ctx, stored, change, &refused)
+		reader = r.options.Live
+		fresh := stored == nil
+		if fresh {
+			stored = &policyv1alpha1.ServerInventory{}
+			stored.Name = strings.ToLower(uuid)
+			stored.Spec.SystemUUID = stored.Name
 		}
+		before := stored.DeepCopy()
+		refused := change(stored)
 		switch {
-		case refused != nil && attempt == 0: // the first one reads the cache
-			refused = nil
+		case refused != nil && attempt == 0:
+			continue // the first one reads the cache
 		case refused != nil:
 			return false, refused
+		case fresh:
+			err = r.options.Writer.Create(ctx, stored)
+		case equality.Semantic.DeepEqual(before, stored):
+			return false, nil
+		default:
+			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		switch {
 		case err == nil:
-			return stored == nil || changed, nil
+			return true, nil
 		case apierrors.IsInvalid(err):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
 			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, err))
 		}
-		last, reader = err, r.options.Live
+		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
-}
-
-func (r *Registry) create(
-	ctx context.Context, name string, change func(*policyv1alpha1.ServerInventory) *refusal, refused **refusal,
-) error {
-	fresh := &policyv1alpha1.ServerInventory{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       policyv1alpha1.ServerInventorySpec{SystemUUID: name},
-	}
-	if *refused = change(fresh); *refused != nil {
-		return nil
-	}
-	return r.options.Writer.Create(ctx, fresh)
-}
-
-func (r *Registry) patch(
-	ctx context.Context, stored *policyv1alpha1.ServerInventory, change func(*policyv1alpha1.ServerInventory) *refusal, refused **refusal,
-) (bool, error) {
-	before := stored.DeepCopy()
-	if *refused = change(stored); *refused != nil || equality.Semantic.DeepEqual(before, stored) {
-		return false, nil
-	}
-	return true, r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // apiData gives the stored form of a report. Both have the same names on the wire.

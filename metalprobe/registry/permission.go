@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,6 +99,3 @@ func (r *Registry) heldBack(why string) *refusal {
 		message: why, remedy: "begin no further disk, and ask again",
 	}
 }
-
-// seconds is a Retry-After header.
-func seconds(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
 // Outcome is how a request ended: the label of the metric and the cause in the Event.
@@ -95,15 +93,9 @@ func notExpected(message, remedy string) *refusal {
 // shownRetry is when to ask again whether the machine was seen on: about as often as the manager looks.
 const shownRetry = 5 * time.Second
 
-func notYetShownOn() *refusal {
-	refused := notShownOn()
-	refused.outcome = OutcomeNotYetShownOn
-	return refused
-}
-
-func notShownOn() *refusal {
+func notShownOn(outcome Outcome) *refusal {
 	return &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeNotShownOn, retryAfter: shownRetry,
+		status: http.StatusServiceUnavailable, outcome: outcome, retryAfter: shownRetry,
 		message: "the BMC has not shown this machine on since the present entry of its lifecycle began",
 		remedy:  "ask again; if the machine runs and it stays so, see what its BMC says of its power, and whether a manager leads",
 	}
@@ -143,26 +135,19 @@ const (
 	eventPause = 5 * time.Minute
 	// maxEventKeys bounds what is remembered of Events.
 	maxEventKeys = 8192
+	// maxFormer bounds how many tokens are remembered that were good.
+	maxFormer = 8192
 )
 
-// refusalEvents tells each cause on each server once in a while.
-type refusalEvents struct {
-	recorder events.EventRecorder
-	told     *ratelimit.Limiter
-}
-
-func newRefusalEvents(recorder events.EventRecorder) *refusalEvents {
-	return &refusalEvents{recorder: recorder, told: ratelimit.New(eventPause, maxEventKeys)}
-}
-
-func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {
-	if e.recorder == nil || f.server == nil || !e.told.Due(f.server.Name+"/"+string(f.outcome), now) {
+// recordEvent tells each cause on each server once in a while.
+func (r *Registry) recordEvent(f *refusal, endpoint string) {
+	if r.options.Recorder == nil || f.server == nil || !r.refused.Due(f.server.Name+"/"+string(f.outcome), r.options.Now()) {
 		return
 	}
 	message := f.message
 	if len(message) > 512 {
 		message = message[:512] + "..."
 	}
-	e.recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
+	r.options.Recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
 		"%s %s: %s. Nothing was changed.", f.outcome, endpoint, message)
 }

@@ -142,16 +142,6 @@ func TestAMachineThatIsLeftRunningIsNoAttacker(t *testing.T) {
 	}
 }
 
-func TestFormerTokensAreForgottenInTheOrderInWhichTheyCame(t *testing.T) {
-	f := newFormerTokens()
-	for i := range maxFormer + 2 {
-		f.remember(fmt.Sprint(i), "owner")
-	}
-	if f.belonged("1", "owner") || !f.belonged("2", "owner") || f.belonged("2", "another") || len(f.owners) != maxFormer {
-		t.Error(len(f.owners))
-	}
-}
-
 func TestTheSameRefusalIsToldOnceInAWhile(t *testing.T) {
 	f := newFleet(t, nil)
 	for range 3 {

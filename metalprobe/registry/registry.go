@@ -15,11 +15,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
 // ReasonReportRefused is the reason of the Event on a Server for which a report was refused.
@@ -103,12 +105,14 @@ type Options struct {
 
 // Registry serves the agents. It is an http.Handler, and a manager's Runnable on every replica.
 type Registry struct {
-	options     Options
-	handler     http.Handler
-	sources     *sources
-	refusals    *refusalEvents
-	unseen      *unseenReports
-	former      *formerTokens
+	options Options
+	handler http.Handler
+	sources *sources
+	refused *ratelimit.Limiter // of Events
+	unseen  *unseenReports
+	// former holds the owners of tokens that were good, by their hash. A machine that is left running when its entry ends goes
+	// on to report with the token that it was booted with: that is no attack, and no credential of the server says so any more.
+	former      *lru.Cache
 	requests    *prometheus.CounterVec
 	certificate atomic.Pointer[getCertificate]
 }
@@ -140,10 +144,10 @@ func New(options Options) (*Registry, error) {
 		options:  options,
 		sources:  newSources(options.PerSource, options.Burst, options.Concurrency),
 		requests: requests,
+		refused:  ratelimit.New(eventPause, maxEventKeys),
+		unseen:   newUnseenReports(),
+		former:   lru.New(maxFormer),
 	}
-	r.refusals = newRefusalEvents(options.Recorder)
-	r.unseen = newUnseenReports()
-	r.former = newFormerTokens()
 	if options.GetCertificate != nil {
 		r.certificate.Store(&options.GetCertificate)
 	}
@@ -161,20 +165,18 @@ func (o *Options) setDefaults() {
 	if o.AllowUnauthenticatedBootState == nil {
 		o.AllowUnauthenticatedBootState = o.AllowUnauthenticated
 	}
-	if o.PerSource <= 0 {
-		o.PerSource = DefaultPerSource
-	}
-	if o.Burst <= 0 {
-		o.Burst = DefaultBurst
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = DefaultConcurrency
-	}
-	if o.Connections <= 0 {
-		o.Connections = DefaultConnections
-	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	orDefault(&o.PerSource, DefaultPerSource)
+	orDefault(&o.Burst, DefaultBurst)
+	orDefault(&o.Concurrency, DefaultConcurrency)
+	orDefault(&o.Connections, DefaultConnections)
+}
+
+func orDefault[T int | float64](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
 	}
 }
 

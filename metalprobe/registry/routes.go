@@ -54,10 +54,11 @@ func (r *Registry) guarded(name string, serve endpoint) http.Handler {
 		r.requests.WithLabelValues(name, string(refused.outcome)).Inc()
 		r.note(name, request, refused)
 		if refused.status == http.StatusUnauthorized {
-			r.delay(request, started)
+			// An answer takes its time, whatever was looked up for it.
+			metalprobe.Wait(request.Context(), r.options.UnauthorizedDelay-time.Since(started))
 		}
 		if refused.retryAfter > 0 {
-			w.Header().Set("Retry-After", seconds(refused.retryAfter))
+			w.Header().Set("Retry-After", fmt.Sprint(int64(refused.retryAfter/time.Second)))
 		}
 		if refused.status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -99,12 +100,7 @@ func (r *Registry) note(name string, request *http.Request, refused *refusal) {
 	default:
 		log.Debug("probe report refused", "cause", refused.message)
 	}
-	r.refusals.tell(refused, name, r.options.Now())
-}
-
-// delay makes an answer take its time, whatever was looked up for it.
-func (r *Registry) delay(request *http.Request, started time.Time) {
-	metalprobe.Wait(request.Context(), r.options.UnauthorizedDelay-time.Since(started))
+	r.recordEvent(refused, name)
 }
 
 func write(w http.ResponseWriter, status int, body any) {
@@ -121,8 +117,12 @@ func write(w http.ResponseWriter, status int, body any) {
 }
 
 // read decodes a body: one JSON value, not more than metalprobe.MaxBody, and nothing after it.
-// Fields that it does not know are left out, because agents of others send more.
-func read(request *http.Request, into any) *refusal {
+// Fields that it does not know are left out, because agents of others send more. A request without a token is refused
+// before that, where no server would accept it.
+func read(request *http.Request, allow Allow, into any) *refusal {
+	if _, shown := presented(request); !shown && allow == nil {
+		return unauthorized(nil)
+	}
 	decoder := json.NewDecoder(request.Body)
 	err := decoder.Decode(into)
 	if err == nil {
@@ -135,8 +135,7 @@ func read(request *http.Request, into any) *refusal {
 	if err == nil {
 		return nil
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, is := errors.AsType[*http.MaxBytesError](err); is {
 		return &refusal{
 			status: http.StatusRequestEntityTooLarge, outcome: OutcomeTooLarge,
 			message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), remedy: "send less",

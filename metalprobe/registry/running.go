@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -20,9 +21,9 @@ func (r *Registry) running(g grant) *refusal {
 		return nil
 	}
 	if !r.unseen.long(g, r.options.Now()) {
-		return notYetShownOn()
+		return notShownOn(OutcomeNotYetShownOn)
 	}
-	return notShownOn().about(g.server)
+	return notShownOn(OutcomeNotShownOn).about(g.server)
 }
 
 // seenOn says that something may be running on a server in an entry.
@@ -70,11 +71,7 @@ func (u *unseenReports) long(g grant, now time.Time) bool {
 	}
 	times.last = now
 	if !known && len(u.times) >= maxUnseen {
-		for other, of := range u.times {
-			if now.Sub(of.last) >= unseenPause {
-				delete(u.times, other)
-			}
-		}
+		maps.DeleteFunc(u.times, func(_ unseenEntry, of unseenTimes) bool { return now.Sub(of.last) >= unseenPause })
 		if len(u.times) >= maxUnseen {
 			return true // told early rather than never
 		}

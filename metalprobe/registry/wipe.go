@@ -38,11 +38,8 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 
 // wipe answers POST /wipe.
 func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
-	if refused := tokenless(request, nil); refused != nil {
-		return nil, refused
-	}
 	var report metalprobe.WipeReport
-	if refused := read(request, &report); refused != nil {
+	if refused := read(request, nil, &report); refused != nil {
 		return nil, refused
 	}
 	g, refused := r.authorizeWipe(request, report.SystemUUID)

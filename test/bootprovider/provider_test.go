@@ -258,7 +258,7 @@ func TestADeletedBootConfigurationIsServedNoMore(t *testing.T) {
 // what Butane makes of it.
 func TestTheAgentsIgnitionPassesTheLibraries(t *testing.T) {
 	config := metalprobe.Config{RegistryURL: "https://registry:10000", ServerUUID: uuid, Token: "secret", Purpose: metalprobe.PurposeProbe, Entry: 7}
-	written, err := metalprobe.BuildIgnition(config, metalprobe.IgnitionOptions{})
+	written, err := metalprobe.BuildIgnition(config)
 	if err != nil {
 		t.Fatal(err)
 	}

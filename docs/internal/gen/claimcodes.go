@@ -13,8 +13,8 @@ func claimCodesPage(string) (string, error) {
 	m.paragraph("While a claim waits, the message of its condition `Bound` counts servers by code, such as " +
 		"`3 of 40 servers match: taint 2, not-off 1`; `metalaw explain claim NAME` shows them server by server. " +
 		"[Why does my claim wait?](../claims.md#why-does-my-claim-wait) goes through an example.")
-	m.paragraph("A server counts under the first code of the hard contract that applies, in the order of this page; else under that of the " +
-		"claim's placement; else under each code of the bundle's policy.")
+	m.paragraph("A server counts under the first code of the hard contract that applies, in the order of this page. If none applies, it " +
+		"counts under the first code of the claim's placement. If none of these applies either, it counts under each code of the bundle's policy.")
 	m.heading(2, "The hard contract")
 	m.paragraph("No policy can loosen it.")
 	codeSections(m, selection.Codes())

@@ -32,9 +32,9 @@ func flagsPage(root string) (string, error) {
 	m := newPage("Flags", "the declarations in the code")
 	m.paragraph("`metalaw version` prints the version of the program and of its policy engine. `--help` prints these lists. " +
 		"What an operator asks on the command line is in [commands](commands.md).")
-	m.paragraph("Flags are checked before anything is started, and all that cannot be used are named at once, each with its value, " +
-		"the cause and a remedy; metalprobe names the first. Exit codes: 2 when flags cannot be used, and nothing was started; 1 when the " +
-		"program could not start or go on; 0 when it was asked to stop.")
+	m.paragraph("Each program checks its flags before it starts anything. It names all flags that cannot be used at once, each with its " +
+		"value, the cause and a remedy; metalprobe names the first. Exit code 2 says that flags cannot be used, and that nothing was started. " +
+		"Exit code 1 says that the program could not start or go on. Exit code 0 says that it was asked to stop.")
 	for _, p := range programs {
 		s, err := parseFolders(root, p.folders...)
 		if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -55,6 +56,22 @@ func tableOf[T any](m *markdown, head []string, items []T, row func(T) []string)
 		rows[i] = row(item)
 	}
 	m.table(head, rows)
+}
+
+// groups cuts items where their key changes.
+func groups[T any](items []T, key func(T) string) iter.Seq2[string, []T] {
+	return func(yield func(string, []T) bool) {
+		for len(items) > 0 {
+			first, n := key(items[0]), 1
+			for n < len(items) && key(items[n]) == first {
+				n++
+			}
+			if !yield(first, items[:n]) {
+				return
+			}
+			items = items[n:]
+		}
+	}
 }
 
 func (m *markdown) row(cells []string) {

@@ -21,8 +21,8 @@ func placementPage(string) (string, error) {
 		"evaluated. What cannot be evaluated is neither: the server is not taken, and counts under " + code(placement.CodeError) + ". " +
 		"That holds for `where`, for an alternative that is asked before one matches, and for a preference. " +
 		"A hardware fact that is not known is 0 or empty, which is no error; `server.health` has the word `Unknown`.")
-	m.paragraph("YAML takes a value that begins with a quote, `!`, `[` or `{` for something else, and so it does with `: ` and ` #` inside one: " +
-		"put such a condition in single quotes, or below `where: |`.")
+	m.paragraph("YAML takes a value that begins with a quote, `!`, `[` or `{` for something else. So it does with a value that has `: ` or ` #` " +
+		"in it. Put such a condition in single quotes, or below `where: |`.")
 	m.heading(3, "Facts")
 	tableOf(m, []string{"fact", "type", "words", "meaning"}, placement.Facts(), func(f placement.Fact) []string {
 		return []string{code(f.Name), f.Type, codes(f.Values), f.Doc}

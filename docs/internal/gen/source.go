@@ -23,6 +23,8 @@ type source struct {
 	files []*file
 	// constants are the string constants by the folder of their package and their name, such as api/v1alpha1.StateError.
 	constants map[string]string
+	// wrong is the first constant whose comment is not in form.
+	wrong error
 }
 
 // module is what the import paths of the repository's packages begin with.
@@ -213,13 +215,13 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // sentence turns the comment of a constant, "ReasonX: why." or "AnnotationX says why.", into a text that reads on from the
 // constant's value. Names of other constants become their values.
-func (s *source) sentence(c constant) (string, error) {
+func (s *source) sentence(c constant) string {
 	rest, ok := strings.CutPrefix(c.doc, c.name)
 	if !ok || rest == "" {
-		return "", fmt.Errorf("%s: the comment of %s does not begin with its name", c.file.path, c.name)
+		s.wrong = cmp.Or(s.wrong, fmt.Errorf("%s: the comment of %s does not begin with its name", c.file.path, c.name))
 	}
 	rest = strings.TrimSpace(strings.TrimPrefix(rest, ":"))
-	return s.named(c.file, strings.TrimPrefix(rest, ", ")), nil
+	return s.named(c.file, strings.TrimPrefix(rest, ", "))
 }
 
 var identifier = regexp.MustCompile(`[A-Z][a-z]+[A-Z]\w+`)

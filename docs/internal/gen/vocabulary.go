@@ -15,26 +15,15 @@ func factsPage(string) (string, error) {
 	m := newPage("Facts", "the vocabulary in `policies/facts.go`")
 	m.paragraph("A fact is one thing that a lifecycle rule may ask about one server at one instant. Only the `define` part of a lifecycle reads " +
 		"facts; everything below it combines the names defined there. What was not observed has a word for it, such as `Unknown` " +
-		"or `None`, and is never taken for something else: a power that cannot be read is not `Off`.")
+		"or `None`, and is never taken for something else. For example, a power that cannot be read is not `Off`.")
 	m.paragraph("An `enum` is compared with one of its words; another word is a compile error. An `age` grows by itself and may only be " +
 		"compared with a duration literal. A `set` is asked with a function, such as `marked(\"Dirty\")`.")
-	group, rows := "", [][]string(nil)
-	flush := func() {
-		if group == "" {
-			return
-		}
+	for group, facts := range groups(policies.Vocabulary().Facts, engine.FactType.Group) {
 		m.heading(2, "%s", group)
-		m.table([]string{"fact", "type", "words", "meaning"}, rows)
-		rows = nil
+		tableOf(m, []string{"fact", "type", "words", "meaning"}, facts, func(f engine.FactType) []string {
+			return []string{code(f.Name), f.Kind.String(), codes(f.Values), f.Doc}
+		})
 	}
-	for _, f := range policies.Vocabulary().Facts {
-		if f.Group() != group {
-			flush()
-			group = f.Group()
-		}
-		rows = append(rows, []string{code(f.Name), f.Kind.String(), codes(f.Values), f.Doc})
-	}
-	flush()
 	return m.text(), nil
 }
 
@@ -133,7 +122,7 @@ func safetyPage(string) (string, error) {
 			m.line("")
 		}
 	}
-	m.paragraph("What the rules mean for somebody who runs a fleet, with what else keeps a machine safe, is in [security](../security.md).")
+	m.paragraph("[Security](../security.md) explains what the rules mean for the operator of a fleet, and what else keeps a machine safe.")
 	return m.text(), nil
 }
 
