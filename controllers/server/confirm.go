@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -72,35 +71,26 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 	return p.Err
 }
 
+// call asks a BMC for something at the system at a URI, where that is the machine that is wanted.
+type call func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error
+
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn (order 4: it is read uncached, after queueing).
-func (v *scope) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
-	d := v.decided()
+func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
+	d, uri, want := v.decided(), v.server.Spec.SystemURI, v.want()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
 			stale, err := d.stale(ctx)
 			if err != nil {
-				return &postponedError{fmt.Errorf("not asked, because the server could not be read: %w", err)}
+				return &power.PostponedError{Cause: fmt.Errorf("not asked, because the server could not be read: %w", err)}
 			}
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
 			}
 			return d.heldBack(ctx, actions)
-		}), bmc)
+		}), bmc, uri, want)
 	}
-}
-
-// postponedError says that a request was kept from being sent by what ends by itself or is lifted, such as a freeze, rather
-// than because what was decided does not hold any more.
-type postponedError struct{ error }
-
-func (e *postponedError) Unwrap() error { return e.error }
-
-// postponed says that a request was surely not made, and is still wanted.
-func postponed(err error) bool {
-	var held *postponedError
-	return power.NotAsked(err) && errors.As(err, &held)
 }
 
 // decided is what a decision was made on, as far as an action relies on it. Nobody changes it.
@@ -123,10 +113,10 @@ func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
 	for _, action := range actions {
 		verdict, err := d.Gate.Recheck(ctx, d.server, action)
 		if err != nil {
-			return &postponedError{fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
+			return &power.PostponedError{Cause: fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
 		}
 		if !verdict.Allowed {
-			return &postponedError{fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
+			return &power.PostponedError{Cause: fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
-	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
@@ -83,14 +82,8 @@ func (v operationShell) readHolder(ctx context.Context) error {
 
 // resetAsAsked carries out the one reset or power change that an operation asks for.
 func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
-	in := operations.ResetInput{Server: v.server, Busy: v.Cache.Busy(v.server.Name), Now: v.now}
-	if job, known := v.Cache.Known(v.server.Name, v.server.Status.Operation.ID); known {
-		in.Job = operations.Job{Known: true, Running: job.State == hardware.JobRunning}
-		if job.State == hardware.JobFailed {
-			in.Job.Failure, in.Job.Postponed = words(job.Err), postponed(job.Err)
-		}
-	}
-	out := operations.Reset(in)
+	out := operations.Reset(operations.ResetInput{Server: v.server, Job: v.job(v.server.Status.Operation.ID),
+		Busy: v.Cache.Busy(v.server.Name), Now: v.now})
 	*v.server = *out.Server
 	if out.Ask == "" {
 		return out.Progress
@@ -101,7 +94,7 @@ func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
 	op, at := v.server.Status.Operation, metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
 	fleet.Begin(v.server.Status.Lifecycle, out.Action, at)
-	id, guarded := op.ID, v.guarded(powerShell{scope: v.scope}.reset(out.Ask), out.Action)
+	id, guarded := op.ID, v.guarded(reset(out.Ask), out.Action)
 	return out.Progress.Then(func() { // order 1: the operation is stored as begun before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id) // one that was postponed is known, and forgotten only now that it is recorded anew
 		v.Cache.Do(v.server.Name, v.target, id, guarded)

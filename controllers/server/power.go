@@ -137,19 +137,22 @@ func (s powerShell) begin(out power.Output) {
 }
 
 // call is the call to the BMC that an action takes.
-func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redfish.BMC) error {
+func (s powerShell) call(action v1alpha1.PowerAction) call {
 	switch action {
 	case v1alpha1.PowerActionGracefulShutdown:
-		return s.reset(redfish.ActionGracefulShutdown)
+		return reset(redfish.ActionGracefulShutdown)
 	case v1alpha1.PowerActionForceOff:
-		return s.reset(redfish.ActionForceOff)
+		return reset(redfish.ActionForceOff)
 	case v1alpha1.PowerActionOn:
 	}
-	uri, want, source, mode := s.server.Spec.SystemURI, s.want(), s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
-	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
+	source, mode := s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
+	return func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.PowerOnOnce(ctx, uri, want, source, mode)
+	}
 }
 
-func (s powerShell) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
-	uri, want := s.server.Spec.SystemURI, s.want()
-	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.Reset(ctx, uri, want, action) }
+func reset(action redfish.PowerAction) call {
+	return func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.Reset(ctx, uri, want, action)
+	}
 }

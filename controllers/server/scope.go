@@ -352,8 +352,3 @@ func (v *scope) want() redfish.Identity {
 	}
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}
 }
-
-// note keeps a warning to be told once in this reconcile.
-func (v *scope) note(reason, message string) {
-	v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: message})
-}
