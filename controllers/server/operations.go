@@ -27,12 +27,12 @@ type operationShell struct{ *scope }
 // forced move waits for a fresh one, on which it is judged again.
 func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
-	in := operations.Input{Server: v.server, Bundle: v.bundle, Facts: v.facts, Inventory: v.inventory, Claim: v.claim,
-		Holder: v.holder, Unconfirmed: v.unconfirmed, Now: v.now, Decision: d, Move: v.force}
+	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
+		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force}
 	if !written && !v.server.Status.Operation.Active() {
 		return in // nothing is asked for
 	}
-	in.System, in.NewID = v.systemReading(), string(uuid.NewUUID())
+	in.NewID = string(uuid.NewUUID())
 	in.NotOff = v.fresh() && !v.shows(redfish.PowerOff) || v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame
 	return in
 }

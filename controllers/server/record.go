@@ -70,8 +70,7 @@ func (v statusShell) recordStatus(d engine.Decision, outcome loop.Outcome) {
 
 // statusInput is everything that the status is made of.
 func (v statusShell) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
-	in := status.Input{Server: v.server, Now: v.now, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
-		Settings: v.settings(), Facts: v.facts, System: v.systemReading(), Claim: v.claim, Inventory: v.inventory, Proof: v.proof,
+	in := status.Input{Observation: v.observation(), Facts: v.facts, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
 		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget}
 	in.Governance.Bundle = v.bundle
 	if l := v.server.Status.Lifecycle; l != nil && l.Request != nil {

@@ -306,13 +306,18 @@ func (v *scope) settings() bundle.Settings {
 
 // makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
-	o := policies.Observation{Server: v.server, Now: v.now, System: v.systemReading(),
-		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
-	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), gateShell{v}.outages(), gateShell{v}.relied())
+	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack},
+		v.reading.Tried)
 	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+}
+
+// observation is what the facts are made of, without the time that counts.
+func (v *scope) observation() policies.Observation {
+	return policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
+		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -19,7 +18,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -33,18 +31,13 @@ const maxMessage = loop.MaxMessage
 
 // Input is everything that the status is made of. Nothing in it is changed.
 type Input struct {
-	Server     *v1alpha1.Server
-	Now        time.Time
+	// Observation is what the facts were made of; its Server is the server as it is about to be stored.
+	policies.Observation
+	Facts      *policies.Facts
 	Decision   engine.Decision
 	Gated      gates.Output
 	Outcome    loop.Outcome
 	Governance rollout.Governance
-	Settings   bundle.Settings
-	Facts      *policies.Facts
-	System     policies.SystemReading
-	Claim      *v1alpha1.ServerClaim
-	Inventory  *policyv1alpha1.ServerInventory
-	Proof      policies.Proof
 	// Clock is that of the deadline, to be stored; nil where the stored one still serves.
 	Clock   *v1alpha1.DeadlineClock
 	Reading Reading
