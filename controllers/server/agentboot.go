@@ -89,10 +89,7 @@ func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, e
 			return token, v.dropFormat(ctx, secret)
 		}
 	}
-	token, err := mint()
-	if err != nil {
-		return "", err
-	}
+	token := mint()
 	ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
 		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry}, metalprobe.IgnitionOptions{})
 	if err != nil {
@@ -139,12 +136,10 @@ func (v bootShell) dropFormat(ctx context.Context, secret *corev1.Secret) error 
 }
 
 // mint makes a token of 256 bits.
-func mint() (string, error) {
+func mint() string {
 	raw := make([]byte, 32)
-	if _, err := rand.Read(raw); err != nil {
-		return "", fmt.Errorf("mint token: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(raw), nil
+	rand.Read(raw) // it never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // ensureConfiguration writes the boot configuration of an agent where none stands for this entry.

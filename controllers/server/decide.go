@@ -21,7 +21,7 @@ func (v *scope) Decide() *gates.Output {
 		v.governBy(*v.gated.Instead)
 	}
 	if v.bundle != nil {
-		v.Metrics.observe(v.Now().Sub(began))
+		v.Metrics.decisions.Observe(v.Now().Sub(began).Seconds())
 	}
 	return &v.gated
 }

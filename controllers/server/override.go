@@ -73,12 +73,14 @@ func (v bootShell) bootShown() (started, testing bool) {
 	if !v.shows(redfish.PowerOn) {
 		return false, false
 	}
-	return v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
+	return v.watchBoot()
 }
 
-// watchBoot begins to follow a boot that is about to be asked for.
-func (v bootShell) watchBoot() {
-	v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
+// watchBoot follows the last boot that was asked for.
+func (v bootShell) watchBoot() (started, testing bool) {
+	r := v.remembered()
+	r.boot, started, testing = r.boot.Look(v.bootID(), v.reading.Value.BootProgress)
+	return started, testing
 }
 
 // bootID names the last boot that was asked for.

@@ -42,7 +42,11 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
-	v.remembered().settle(v.recorded.Settled, v.out.awaitsBMC)
+	r := v.remembered()
+	r.unsettled, r.awaitsBMC = !v.recorded.Settled, v.out.awaitsBMC
+	if v.recorded.Settled {
+		r.waits = time.Time{}
+	}
 	statusShell{v}.recordLabels(alongside)
 }
 
@@ -109,7 +113,7 @@ func (v statusShell) recordLabels(alongside bool) {
 	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)), v.settings())
 	switch {
 	case maps.Equal(labels, s.Labels):
-	case alongside, v.pace.rests(v.now):
+	case alongside, v.pace.resting.AllowN(v.now, 1):
 		s.Labels = labels
 	default:
 		v.wakeIn(nextTurn())

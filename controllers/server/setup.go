@@ -57,7 +57,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	options.setDefaults(mgr)
 	woken := &trigger.Source{}
 	options.Cache = newCache(options.Clients, woken.Trigger)
-	if err := mgr.Add(closing(options.Cache)); err != nil {
+	if err := mgr.Add(options.Cache); err != nil {
 		return err
 	}
 	s := newSubject(options)
@@ -109,15 +109,6 @@ func observed(s *v1alpha1.Server, former, now int64) {
 			s.Status.Conditions[i].ObservedGeneration = now
 		}
 	}
-}
-
-// closing ends the cache's work when the manager stops.
-func closing(cache *Cache) manager.Runnable {
-	return manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		cache.Close()
-		return nil
-	})
 }
 
 // waking wakes the servers that are to come under another revision when what governs becomes another: those that are halted at once,

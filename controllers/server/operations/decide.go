@@ -139,11 +139,8 @@ func (d *decision) admitOperation(asked string) {
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
 		return
-	case asked == v1alpha1.OperationForce:
-		d.admitForce()
-		return
-	case asked == v1alpha1.OperationDeclareClean:
-		d.admitDeclareClean()
+	case pastRules(asked):
+		d.admitMove(asked)
 		return
 	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.beginOperation(asked)
