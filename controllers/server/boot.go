@@ -37,10 +37,8 @@ func (v bootShell) asClaimed(ctx context.Context) loop.Progress {
 	}
 	key := types.NamespacedName{Namespace: v.claim.Namespace, Name: v.claim.Name}
 	if in.Found == nil || client.ObjectKeyFromObject(in.Found) != key {
-		in.Found = &v1alpha1.ServerBootConfiguration{}
-		if err := v.Reader.Get(ctx, key, in.Found); apierrors.IsNotFound(err) {
-			in.Found = nil
-		} else if err != nil {
+		var err error
+		if in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name); err != nil {
 			return loop.Broken(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,23 +56,21 @@ func (v operationShell) readHolder(ctx context.Context) error {
 	if recorded == "" && v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil {
 		recorded = string(v.inventory.Custody.LastHolder.UID)
 	}
-	holds := func(c *v1alpha1.ServerClaim) bool { return recorded == "" || string(c.UID) == recorded }
 	var claims v1alpha1.ServerClaimList
 	if err := v.Reader.List(ctx, &claims, client.MatchingFields{fieldindex.ClaimByServer: s.Name}); err != nil {
 		return err
 	}
 	if ref := s.Spec.ServerClaimRef; ref != nil {
-		claim := &v1alpha1.ServerClaim{}
-		err := v.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
-		if client.IgnoreNotFound(err) != nil {
+		claim, err := find[v1alpha1.ServerClaim](ctx, v.Reader, ref.Namespace, ref.Name)
+		if err != nil {
 			return err
 		}
-		if err == nil {
+		if claim != nil {
 			claims.Items = append(claims.Items, *claim)
 		}
 	}
 	for i := range claims.Items {
-		if c := &claims.Items[i]; holds(c) {
+		if c := &claims.Items[i]; recorded == "" || string(c.UID) == recorded {
 			v.holder = c.Namespace + "/" + c.Name
 		}
 	}

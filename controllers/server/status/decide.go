@@ -26,9 +26,6 @@ import (
 // not worth a write.
 const WorthTelling = 15 * time.Second
 
-// maxMessage keeps the message of a condition readable; the API accepts more.
-const maxMessage = loop.MaxMessage
-
 // Input is everything that the status is made of. Nothing in it is changed.
 type Input struct {
 	// Observation is what the facts were made of; its Server is the server as it is about to be stored.
@@ -162,10 +159,10 @@ func (r *record) condition(kind string, status metav1.ConditionStatus, reason, m
 	SetCondition(r.s, r.Now, kind, status, reason, message)
 }
 
-// SetCondition sets a condition of a server.
+// SetCondition sets a condition of a server, and shortens its message.
 func SetCondition(s *v1alpha1.Server, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: message, ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now)})
+		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now)})
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.
