@@ -93,7 +93,7 @@ func goingOrBroken(err error, namespace string) loop.Progress {
 
 func conflictOrBroken(err error) loop.Progress {
 	if apierrors.IsConflict(err) {
-		return loop.Waiting("LostRace", "somebody else wrote first", 100*time.Millisecond)
+		return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond)
 	}
 	return loop.Broken(err)
 }

@@ -84,8 +84,8 @@ func (s powerShell) powerAsClaimed(ctx context.Context, effect engine.Effect) lo
 	p := s.powerOn(ctx, effect)
 	s.recordShown() // what shows in this reconcile counts
 	if p.Phase == loop.Done && !policies.BootedForClaim(s.server) {
-		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
-			"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)
+		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "the machine was switched on, not by the manager, before it was booted "+
+			"for the claim. It runs what it found. It boots once the claim asks for power Off and then On", 0)
 	}
 	return p
 }

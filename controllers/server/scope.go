@@ -294,7 +294,7 @@ func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 // withoutURI says what a server waits for that names its BMC and not the system there.
 func withoutURI(s *v1alpha1.Server) string {
 	if s.Spec.BMCRef != nil {
-		return fmt.Sprintf("spec.systemURI is empty: it is filled in once BMC %s shows a system with the UUID %s; if it does not, compare the UUID, "+
+		return fmt.Sprintf("spec.systemURI is empty. It is filled in once BMC %s shows a system with the UUID %s. If it does not, compare the UUID, "+
 			"or write the URI of the system at its BMC, like /redfish/v1/Systems/1", s.Spec.BMCRef.Name, s.Spec.SystemUUID)
 	}
 	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"

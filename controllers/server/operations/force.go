@@ -173,8 +173,8 @@ func DeadEnd(b *bundle.Bundle, s *v1alpha1.Server, f *policies.Facts) string {
 	if hasHolder(s) || !l.MayLeave(at, f, free...) || l.MayLeave(at, f, append(free, "claim.released")...) {
 		return ""
 	}
-	return fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing to release, "+
-		"and no rule would ever lead it from there", s.Status.State)
+	return fmt.Sprintf("no claim is known to have held this server, so %s has nothing to keep and nothing to release. "+
+		"No rule would ever lead it from there", s.Status.State)
 }
 
 // BootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.

@@ -85,7 +85,7 @@ func (r *record) claimMissing() (reason, message string) {
 			"the server is kept as it is until the claim returns or %s", name, lettingGo(r.Governance.Bundle, r.s))
 	case string(claim.UID) == recorded && r.namedElsewhere():
 		return v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
-			"the claim %s that holds this server names server %q: where nothing was booted for it the reference is taken back, "+
+			"the claim %s that holds this server names server %q. Where nothing was booted for it the reference is taken back, "+
 				"else the server is kept until it is released", name, claim.Spec.ServerRef.Name)
 	case string(claim.UID) == recorded:
 		return "", "" // the binding is being written
@@ -94,8 +94,8 @@ func (r *record) claimMissing() (reason, message string) {
 			"the claim %s names server %q and holds nothing here: clear spec.serverClaimRef of this server; do not delete the claim for it",
 			name, claim.Spec.ServerRef.Name)
 	default:
-		return v1alpha1.ReasonClaimUIDMismatch, fmt.Sprintf("the claim %s is not the one that holds this server: it has UID %q, the holder had %q; "+
-			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
+		return v1alpha1.ReasonClaimUIDMismatch, fmt.Sprintf("the claim %s is not the one that holds this server: it has UID %q, the holder had %q. "+
+			"The server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
 			"or %s", name, claim.UID, recorded, lettingGo(r.Governance.Bundle, r.s))
 	}
 }
@@ -111,11 +111,11 @@ func lettingGo(b *bundle.Bundle, s *v1alpha1.Server) string {
 	state := s.Status.State
 	switch {
 	case b == nil || b.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
-		return fmt.Sprintf("somebody releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
+		return fmt.Sprintf("a user releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
 	case b.Lifecycle.Ensures(engine.State(state), policies.EffectForgetHolder):
-		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
+		return "a user clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
-	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
+	return fmt.Sprintf("a user releases it (annotation %s=%s), which is refused in state %s",
 		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) +
 		operations.Instead(b, s, v1alpha1.OperationRelease)
 }

@@ -53,7 +53,7 @@ func (r *record) maintenanceWaits() (reason, why string) {
 		why = r.Decision.Message
 	}
 	if silent := r.silence(); silent != "" {
-		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so that nobody knows whether the machine is on"
+		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so the manager does not know whether the machine is on"
 	}
 	return reason, why
 }

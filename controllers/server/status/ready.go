@@ -76,9 +76,9 @@ func (r *record) says(means string) string {
 	case r.Governance.Bundle.Lifecycle.Says(l.Rule) != "":
 		return r.Governance.Bundle.Lifecycle.Says(l.Rule)
 	case l.Rule == v1alpha1.RuleForced:
-		return "Somebody forced it here; status.lifecycle.history says who and why. When that is over, retry."
+		return "A user forced it here; status.lifecycle.history says who and why. When that is over, retry."
 	case l.Rule == v1alpha1.RuleAdopted:
-		return "Whoever ran it before left it here. See to the cause, then retry."
+		return "The operator that ran it before left it here. See to the cause, then retry."
 	}
 	return means
 }
