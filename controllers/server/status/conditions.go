@@ -64,7 +64,7 @@ func (r *record) recordIdentity() {
 
 // recordClaimMissing names a claim that is gone without a release record: that is unknown, not ended.
 func (r *record) recordClaimMissing() {
-	reason, message := r.claimMissing()
+	reason, message := claimMissing(r)
 	if reason == "" {
 		r.drop(v1alpha1.ConditionClaimMissing)
 		return
@@ -73,7 +73,7 @@ func (r *record) recordClaimMissing() {
 }
 
 // claimMissing says why the claim that the server names does not hold it; empty where one does, or none is named.
-func (r *record) claimMissing() (reason, message string) {
+func claimMissing(r *record) (reason, message string) {
 	ref, claim := r.s.Spec.ServerClaimRef, r.Claim
 	if !r.Facts.Claim.Missing || ref == nil {
 		return "", ""
@@ -83,13 +83,13 @@ func (r *record) claimMissing() (reason, message string) {
 	case claim == nil:
 		return v1alpha1.ReasonClaimNotFound, fmt.Sprintf("the claim %s does not exist and no release is recorded; "+
 			"the server is kept as it is until the claim returns or %s", name, lettingGo(r.Governance.Bundle, r.s))
-	case string(claim.UID) == recorded && r.namedElsewhere():
+	case string(claim.UID) == recorded && namedElsewhere(r):
 		return v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
 			"the claim %s that holds this server names server %q. Where nothing was booted for it the reference is taken back, "+
 				"else the server is kept until it is released", name, claim.Spec.ServerRef.Name)
 	case string(claim.UID) == recorded:
 		return "", "" // the binding is being written
-	case recorded == "" && r.namedElsewhere():
+	case recorded == "" && namedElsewhere(r):
 		return v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
 			"the claim %s names server %q and holds nothing here: clear spec.serverClaimRef of this server; do not delete the claim for it",
 			name, claim.Spec.ServerRef.Name)
@@ -101,7 +101,7 @@ func (r *record) claimMissing() (reason, message string) {
 }
 
 // namedElsewhere says that the claim names another server.
-func (r *record) namedElsewhere() bool {
+func namedElsewhere(r *record) bool {
 	named := r.Claim.Spec.ServerRef
 	return named != nil && named.Name != r.s.Name
 }
