@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -153,11 +152,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	o = o.withDefaults(mgr)
 	requeued := &trigger.Source{}
 	s := newSubject(o, requeued.Trigger)
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		s.cache.Close()
-		return nil
-	})); err != nil {
+	if err := mgr.Add(s.cache); err != nil {
 		return err
 	}
 	if err := setupHold(mgr, s.Client); err != nil {

@@ -109,6 +109,13 @@ func NewCache[S any](o Options[S]) *Cache[S] {
 	return &Cache[S]{options: o, base: base, cancel: cancel, subjects: map[string]*subject[S]{}}
 }
 
+// Start implements manager.Runnable: the cache is closed when the manager stops.
+func (d *Cache[S]) Start(ctx context.Context) error {
+	<-ctx.Done()
+	d.Close()
+	return nil
+}
+
 // Close ends all reads and jobs and waits for them.
 func (d *Cache[S]) Close() {
 	d.mu.Lock()

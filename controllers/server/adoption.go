@@ -57,11 +57,11 @@ func (v governShell) get(asks rollout.Asks) {
 		v.grants.Place = v.granted(v.Probation == nil || v.Probation.Admit(v.server, asks.Place))
 		return
 	}
-	turn := v.pace.rests
+	turn := v.pace.resting
 	if asks.Turn == rollout.HaltedTurn {
-		turn = v.pace.halts
+		turn = v.pace.halted
 	}
-	v.grants.Turn = v.granted(turn(v.now))
+	v.grants.Turn = v.granted(turn.AllowN(v.now, 1))
 }
 
 // granted is an answer. A server that is denied something asks again in its next turn.
@@ -104,12 +104,6 @@ type pace struct {
 func newPace(perSecond int) *pace {
 	return &pace{resting: rate.NewLimiter(rate.Limit(perSecond), perSecond), halted: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
 }
-
-// rests takes the turn of a server that rests, and says whether there is one.
-func (p *pace) rests(now time.Time) bool { return p.resting.AllowN(now, 1) }
-
-// halts takes the turn of a server that is halted, and says whether there is one.
-func (p *pace) halts(now time.Time) bool { return p.halted.AllowN(now, 1) }
 
 // nextTurn is when a server asks again whose turn it is not: within a minute, and not together with the others.
 func nextTurn() time.Duration { return 20*time.Second + rand.N(30*time.Second) }

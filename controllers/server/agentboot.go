@@ -74,31 +74,24 @@ var errTaken = errors.New("taken")
 // ensureIgnition returns the token of the ignition that stands for this entry, or mints one. A token of another entry or
 // purpose is replaced.
 func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, error) {
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: v.Namespace, Name: b.Name}
-	err := v.Reader.Get(ctx, key, secret)
-	exists := err == nil
-	if err != nil && !apierrors.IsNotFound(err) {
-		return "", err
-	}
-	if exists && !metav1.IsControlledBy(secret, v.server) {
-		return "", errTaken
-	}
-	if exists {
-		if token, stands := b.TokenOf(secret, v.server); stands {
-			return token, v.dropFormat(ctx, secret)
-		}
-	}
-	token, err := mint()
+	secret, err := find[corev1.Secret](ctx, v.Reader, v.Namespace, b.Name)
 	if err != nil {
 		return "", err
 	}
+	exists := secret != nil
+	if !exists {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.Namespace, Name: b.Name}}
+	} else if !metav1.IsControlledBy(secret, v.server) {
+		return "", errTaken
+	} else if token, stands := b.TokenOf(secret, v.server); stands {
+		return token, v.dropFormat(ctx, secret)
+	}
+	token := mint()
 	ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
 		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry})
 	if err != nil {
 		return "", fmt.Errorf("ignition of %s: %w", b.Name, err)
 	}
-	secret.Namespace, secret.Name = key.Namespace, key.Name
 	secret.Data = map[string][]byte{boots.IgnitionKey: ignition}
 	if err := controllerutil.SetControllerReference(v.server, secret, v.Client.Scheme()); err != nil {
 		return "", err
@@ -116,12 +109,11 @@ func (v bootShell) mendStandingIgnition(ctx context.Context, b boots.Agent) loop
 	if v.remembered().credential(v.server, credential.Purpose) != nil {
 		return loop.Holds()
 	}
-	secret := &corev1.Secret{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: v.Namespace, Name: b.Name}, secret)
-	if err == nil && metav1.IsControlledBy(secret, v.server) {
-		err = v.dropFormat(ctx, secret)
+	secret, err := find[corev1.Secret](ctx, v.Reader, v.Namespace, b.Name)
+	if secret != nil && metav1.IsControlledBy(secret, v.server) {
+		err = client.IgnoreNotFound(v.dropFormat(ctx, secret))
 	}
-	if client.IgnoreNotFound(err) != nil {
+	if err != nil {
 		return loop.Broken(err)
 	}
 	v.remembered().mint(v.server, *credential)
@@ -139,26 +131,19 @@ func (v bootShell) dropFormat(ctx context.Context, secret *corev1.Secret) error 
 }
 
 // mint makes a token of 256 bits.
-func mint() (string, error) {
+func mint() string {
 	raw := make([]byte, 32)
-	if _, err := rand.Read(raw); err != nil {
-		return "", fmt.Errorf("mint token: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(raw), nil
+	rand.Read(raw) // it never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // ensureConfiguration writes the boot configuration of an agent where none stands for this entry.
 func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop.Progress, bool) {
-	in := boots.AgentInput{Agent: b, Server: v.server, Found: &v1alpha1.ServerBootConfiguration{}}
-	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, in.Found)
-	switch {
-	case apierrors.IsNotFound(err):
-		in.Found = nil
-	case err != nil:
+	found, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, b.Namespace, b.Name)
+	if err != nil {
 		return loop.Broken(err), false
-	default:
-		in.Ours = readShell(v).isOurs(in.Found)
 	}
+	in := boots.AgentInput{Agent: b, Server: v.server, Found: found, Ours: found != nil && readShell(v).isOurs(found)}
 	out := boots.ForAgent(in)
 	switch out.Step {
 	case boots.Refer:

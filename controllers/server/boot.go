@@ -37,10 +37,8 @@ func (v bootShell) asClaimed(ctx context.Context) loop.Progress {
 	}
 	key := types.NamespacedName{Namespace: v.claim.Namespace, Name: v.claim.Name}
 	if in.Found == nil || client.ObjectKeyFromObject(in.Found) != key {
-		in.Found = &v1alpha1.ServerBootConfiguration{}
-		if err := v.Reader.Get(ctx, key, in.Found); apierrors.IsNotFound(err) {
-			in.Found = nil
-		} else if err != nil {
+		var err error
+		if in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name); err != nil {
 			return loop.Broken(err)
 		}
 	}
@@ -95,7 +93,7 @@ func goingOrBroken(err error, namespace string) loop.Progress {
 
 func conflictOrBroken(err error) loop.Progress {
 	if apierrors.IsConflict(err) {
-		return loop.Waiting("LostRace", "somebody else wrote first", 100*time.Millisecond)
+		return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond)
 	}
 	return loop.Broken(err)
 }

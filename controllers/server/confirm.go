@@ -4,15 +4,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -72,35 +68,26 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 	return p.Err
 }
 
+// call asks a BMC for something at the system at a URI, where that is the machine that is wanted.
+type call func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error
+
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn (order 4: it is read uncached, after queueing).
-func (v *scope) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
-	d := v.decided()
+func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
+	d, uri, want := v.decided(), v.server.Spec.SystemURI, v.want()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
 			stale, err := d.stale(ctx)
 			if err != nil {
-				return &postponedError{fmt.Errorf("not asked, because the server could not be read: %w", err)}
+				return &power.PostponedError{Cause: fmt.Errorf("not asked, because the server could not be read: %w", err)}
 			}
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
 			}
 			return d.heldBack(ctx, actions)
-		}), bmc)
+		}), bmc, uri, want)
 	}
-}
-
-// postponedError says that a request was kept from being sent by what ends by itself or is lifted, such as a freeze, rather
-// than because what was decided does not hold any more.
-type postponedError struct{ error }
-
-func (e *postponedError) Unwrap() error { return e.error }
-
-// postponed says that a request was surely not made, and is still wanted.
-func postponed(err error) bool {
-	var held *postponedError
-	return power.NotAsked(err) && errors.As(err, &held)
 }
 
 // decided is what a decision was made on, as far as an action relies on it. Nobody changes it.
@@ -123,10 +110,10 @@ func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
 	for _, action := range actions {
 		verdict, err := d.Gate.Recheck(ctx, d.server, action)
 		if err != nil {
-			return &postponedError{fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
+			return &power.PostponedError{Cause: fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
 		}
 		if !verdict.Allowed {
-			return &postponedError{fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
+			return &power.PostponedError{Cause: fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
 		}
 	}
 	return nil
@@ -134,23 +121,22 @@ func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
 
 // stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.
 func (d decided) stale(ctx context.Context) (string, error) {
-	now := &v1alpha1.Server{}
-	if err := d.Reader.Get(ctx, types.NamespacedName{Name: d.server.Name}, now); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "the server's existence", nil
-		}
+	now, err := find[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
+	switch {
+	case err != nil:
 		return "", err
+	case now == nil:
+		return "the server's existence", nil
 	}
 	if stale := differs(d.server, now); stale != "" {
 		return stale, nil
 	}
-	if stale, err := d.bmcHolds(ctx); err != nil || stale != "" {
-		return stale, err
+	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.wipeDiffers, d.claimDiffers} {
+		if stale, err := look(ctx); err != nil || stale != "" {
+			return stale, err
+		}
 	}
-	if stale, err := d.wipeDiffers(ctx); err != nil || stale != "" {
-		return stale, err
-	}
-	return d.claimDiffers(ctx)
+	return "", nil
 }
 
 // bmcHolds says that the BMC has come to ask to leave its Servers alone; the annotation that tells them so may still be under
@@ -159,14 +145,11 @@ func (d decided) bmcHolds(ctx context.Context) (string, error) {
 	if d.server.Spec.BMCRef == nil {
 		return "", nil
 	}
-	bmc := &v1alpha1.BMC{}
-	if err := d.Reader.Get(ctx, types.NamespacedName{Name: d.server.Spec.BMCRef.Name}, bmc); err != nil {
-		return "", client.IgnoreNotFound(err) // without the object nothing can be asked of the BMC
-	}
-	if v1alpha1.IgnoresChildren(bmc) {
+	bmc, err := find[v1alpha1.BMC](ctx, d.Reader, "", d.server.Spec.BMCRef.Name)
+	if bmc != nil && v1alpha1.IgnoresChildren(bmc) { // without the object nothing can be asked of the BMC
 		return "the ignore annotation of its BMC", nil
 	}
-	return "", nil
+	return "", err
 }
 
 // wipeDiffers says whether an erase has begun or ended meanwhile; any replica may have heard of that, and the inventory may
@@ -193,13 +176,8 @@ func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInvent
 	}
 	from := d.Reader
 	for _, name := range names {
-		now := &policyv1alpha1.ServerInventory{}
-		err := from.Get(ctx, types.NamespacedName{Name: name}, now)
-		if err == nil {
-			return now, nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return nil, err
+		if now, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name); err != nil || now != nil {
+			return now, err
 		}
 		from = d.Client
 	}
@@ -208,26 +186,24 @@ func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInvent
 
 func (d decided) claimDiffers(ctx context.Context) (string, error) {
 	was, ref := d.claim, d.server.Spec.ServerClaimRef
-	now := &v1alpha1.ServerClaim{}
-	if was == nil && ref != nil {
-		// That the cache did not show a claim is no evidence that there is none.
-		err := d.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, now)
-		if err == nil {
-			return "the claim", nil
-		}
-		return "", client.IgnoreNotFound(err)
-	}
-	if was == nil {
+	switch {
+	case was != nil:
+		ref = &v1alpha1.ObjectReference{Namespace: was.Namespace, Name: was.Name}
+	case ref == nil:
 		return "", nil
 	}
-	err := d.Reader.Get(ctx, client.ObjectKeyFromObject(was), now)
+	now, err := find[v1alpha1.ServerClaim](ctx, d.Reader, ref.Namespace, ref.Name)
 	switch {
-	case apierrors.IsNotFound(err) && d.server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(was.UID):
-		return "", nil // its end was recorded, and decided on; that it goes then is no news
-	case apierrors.IsNotFound(err):
-		return "the claim", nil
 	case err != nil:
 		return "", err
+	case was == nil && now == nil:
+		return "", nil
+	case was == nil: // that the cache did not show a claim is no evidence that there is none
+		return "the claim", nil
+	case now == nil && d.server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(was.UID):
+		return "", nil // its end was recorded, and decided on; that it goes then is no news
+	case now == nil:
+		return "the claim", nil
 	}
 	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() ||
 		!equality.Semantic.DeepEqual(now.Spec.ServerRef, was.Spec.ServerRef) || v1alpha1.Ignored(now) != v1alpha1.Ignored(was) {

@@ -76,16 +76,12 @@ func (v *scope) marked(mark string) loop.Progress {
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
-func (v custodyShell) isStranger() bool {
-	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
-}
-
 // storeStranger writes MarkStranger where it outlives the Server, or takes it away there. Nothing has to be confirmed for
 // that: the next look puts right what was read too early.
 func (v custodyShell) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
-		if forced := v.force.Made(); v.isStranger() && !forced {
+		if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && !v.force.Made() {
 			c.Marks = append(c.Marks, policies.MarkStranger)
 			slices.Sort(c.Marks)
 		}

@@ -21,7 +21,7 @@ func (v *scope) Decide() *gates.Output {
 		v.governBy(*v.gated.Instead)
 	}
 	if v.bundle != nil {
-		v.Metrics.observe(v.Now().Sub(began))
+		v.Metrics.decisions.Observe(v.Now().Sub(began).Seconds())
 	}
 	return &v.gated
 }
@@ -30,32 +30,14 @@ func (v *scope) Decide() *gates.Output {
 func (v gateShell) gatesInput() gates.Input {
 	changing, left := governShell(v).changing()
 	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell(v).candidate(v.Bundles.Active()),
-		Clock: v.outages(), Reading: v.relied(), Halted: isHalted(v.server), Grants: v.grants,
+		Clock: gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack}, Reading: v.powerReading(), Halted: isHalted(v.server), Grants: v.grants,
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
-	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
 		if v.force = operations.Force(operationShell(v).input(engine.Decision{})); v.force.Made() {
 			in.Forced = &v.force.Decision
 		}
 	}
 	return in
-}
-
-// outages tells what keeps the deadline of the server from running.
-func (v gateShell) outages() gates.Clock {
-	return gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack}
-}
-
-// relied is what the last reading says.
-func (v gateShell) relied() gates.Reading {
-	r := gates.Reading{Tried: v.reading.Tried, Reachable: v.reading.Reachable(), Power: v.reading.Value.Power}
-	switch {
-	case v.targetErr != nil:
-		r.Silent = v.targetErr.Error()
-	case v.reading.Err != nil:
-		r.Silent = "the BMC, which does not answer: " + words(v.reading.Err)
-	}
-	return r
 }
 
 // settle gets what the decision wants from outside, and returns the decision that stands then.

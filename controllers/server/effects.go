@@ -37,18 +37,11 @@ func (v effectShell) applyEffects(ctx context.Context, d engine.Decision) loop.O
 		return loop.Outcome{}
 	}
 	outcome := loop.InOrder(d.Effects, func(e engine.Effect) string { return e.Name },
-		func(e engine.Effect) loop.Progress { return v.applyEffect(ctx, e) })
+		func(e engine.Effect) loop.Progress { return v.carryOut(ctx, e) })
 	if outcome.Settled() && d.Awaits != nil {
 		outcome.Effect, outcome.Progress = d.Awaits.Effect, v.await(*d.Awaits)
 	}
 	return outcome
-}
-
-func (v effectShell) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
-	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
-		return loop.Holds() // a claim that is to be left alone asks for nothing
-	}
-	return v.carryOut(ctx, effect)
 }
 
 // await waits for a safety rule, on word of the machine.
@@ -64,6 +57,9 @@ var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.Ef
 
 // carryOut has one line for each effect of the vocabulary.
 func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
+		return loop.Holds() // a claim that is to be left alone asks for nothing
+	}
 	switch effect.Name {
 	case engine.MarkEffect:
 		return custodyShell(v).storeMark(ctx, effect.Param("mark").Text())

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,15 +37,24 @@ func (s *subject) tellConsent(before, after *v1alpha1.Server) {
 	if before.Annotations[v1alpha1.ConsentAnnotation] == "" || after.Annotations[v1alpha1.ConsentAnnotation] != "" {
 		return
 	}
-	s.Recorder.Eventf(after, nil, corev1.EventTypeNormal, consentUsed, "Record",
+	s.event(after, true, consentUsed, "Record", fmt.Sprintf(
 		"The machine is ours to stop from now on; annotation %s=%s was used for that and removed",
-		v1alpha1.ConsentAnnotation, before.Annotations[v1alpha1.ConsentAnnotation])
+		v1alpha1.ConsentAnnotation, before.Annotations[v1alpha1.ConsentAnnotation]))
+}
+
+// event records an event about a server: a warning where it is not as it should be.
+func (s *subject) event(on *v1alpha1.Server, fine bool, reason, action, note string) {
+	kind := corev1.EventTypeNormal
+	if !fine {
+		kind = corev1.EventTypeWarning
+	}
+	s.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
 // withheld warns whoever waits for a server to go that nobody may let it go.
 func (s *subject) withheld(_ context.Context, server *v1alpha1.Server) error {
-	s.Recorder.Eventf(server, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
-		"The server is being deleted. It stays until the annotation %s is removed", v1alpha1.IgnoredBy(server))
+	s.event(server, false, v1alpha1.ReasonIgnored, "Finalize",
+		fmt.Sprintf("The server is being deleted. It stays until the annotation %s is removed", v1alpha1.IgnoredBy(server)))
 	return nil
 }
 
@@ -56,19 +66,11 @@ func (s *subject) tellMove(ctx context.Context, before, after *v1alpha1.Server) 
 	}
 	from, to := string(before.Status.State), string(after.Status.State)
 	s.Metrics.transitions.WithLabelValues(l.Rule, from, to).Inc()
-	kind := corev1.EventTypeNormal
-	if after.Status.State == v1alpha1.StateError {
-		kind = corev1.EventTypeWarning
-	}
-	if from == "" {
-		from = "no state"
-	}
+	note := fmt.Sprintf("moved from %s to %s (entry %d, revision %s)", cmp.Or(from, "no state"), to, l.Entry, l.Revision)
 	if from == to {
-		s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "%s", loop.Shortened(fmt.Sprintf("goes on in %s (entry %d, revision %s): %s",
-			to, l.Entry, l.Revision, l.History[len(l.History)-1].Reason), loop.MaxNote))
-	} else {
-		s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "moved from %s to %s (entry %d, revision %s)", from, to, l.Entry, l.Revision)
+		note = fmt.Sprintf("goes on in %s (entry %d, revision %s): %s", to, l.Entry, l.Revision, l.History[len(l.History)-1].Reason)
 	}
+	s.event(after, after.Status.State != v1alpha1.StateError, l.Rule, "Move", note)
 	logf.FromContext(ctx).Info("moved", "from", before.Status.State, "to", after.Status.State,
 		"rule", l.Rule, "entry", l.Entry, "revision", l.Revision)
 }
@@ -99,7 +101,7 @@ func (s *subject) tellHalt(ctx context.Context, before, after *v1alpha1.Server, 
 		return
 	}
 	s.Metrics.halts.WithLabelValues(string(d.Halt.Cause), d.Halt.Rule).Inc()
-	s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ConditionPolicyHalted, "Decide", "%s", loop.Shortened(now.Message, loop.MaxNote))
+	s.event(after, false, v1alpha1.ConditionPolicyHalted, "Decide", now.Message)
 	logf.FromContext(ctx).Info("halted", "state", after.Status.State, "cause", d.Halt.Cause, "rule", d.Halt.Rule, "message", d.Halt.Message)
 }
 
@@ -111,11 +113,7 @@ func (s *subject) tellOperation(ctx context.Context, before, after *v1alpha1.Ser
 	if was != nil && was.ID == op.ID && was.FinishedAt != nil {
 		return // it was told when it ended
 	}
-	kind := corev1.EventTypeNormal
-	if op.State != v1alpha1.OperationSucceeded {
-		kind = corev1.EventTypeWarning
-	}
-	s.Recorder.Eventf(after, nil, kind, "Operation"+string(op.State), "Operate", "%s", loop.Shortened(op.Name+": "+op.Message, loop.MaxNote))
+	s.event(after, op.State == v1alpha1.OperationSucceeded, "Operation"+string(op.State), "Operate", op.Name+": "+op.Message)
 	logf.FromContext(ctx).Info("operation ended", "operation", op.Name, "id", op.ID, "state", op.State, "message", op.Message)
 }
 
@@ -125,7 +123,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 		was := meta.IsStatusConditionTrue(before.Status.Conditions, kind)
 		now := meta.FindStatusCondition(after.Status.Conditions, kind)
 		if now != nil && !was {
-			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", loop.Shortened(now.Message, loop.MaxNote))
+			s.event(after, false, kind, "Observe", now.Message)
 		}
 	}
 	s.tellOverride(before, after)
@@ -134,11 +132,11 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 	if now == nil || was == nil || was.Status == now.Status {
 		return
 	}
-	kind, reason := corev1.EventTypeNormal, "BMCAnswers"
-	if now.Status != "True" {
-		kind, reason = corev1.EventTypeWarning, "BMCUnreachable"
+	answers, reason := now.Status == "True", "BMCAnswers"
+	if !answers {
+		reason = "BMCUnreachable"
 	}
-	s.Recorder.Eventf(after, nil, kind, reason, "Observe", "%s", loop.Shortened(now.Reason+": "+now.Message, loop.MaxNote))
+	s.event(after, answers, reason, "Observe", now.Reason+": "+now.Message)
 }
 
 // tellOverride reports that a machine was not switched on because its BMC ignores the boot override.
@@ -146,7 +144,7 @@ func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
 	if now != nil && now.Reason == power.OverrideIgnored && (was == nil || was.Reason != power.OverrideIgnored) {
-		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, power.OverrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
+		s.event(after, false, power.OverrideIgnored, "PowerOn", now.Message)
 	}
 }
 
@@ -156,7 +154,7 @@ func (v *scope) report(context.Context) {
 		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
 	for _, n := range v.out.notes {
-		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.Reason, "Operate", "%s", loop.Shortened(n.Message, loop.MaxNote))
+		v.event(v.server, false, n.Reason, "Operate", n.Message)
 	}
 }
 
@@ -173,6 +171,6 @@ func (s *subject) tellRefusal(before, after *v1alpha1.Server) {
 	if ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == power.OverrideIgnored {
 		return
 	}
-	s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ReasonPowerRefused, "Power", "%s", loop.Shortened(fmt.Sprintf(
-		"The BMC refuses %s, which is asked for again: %s", power.Words(l.Request.Action), l.Request.Refusal), loop.MaxNote))
+	s.event(after, false, v1alpha1.ReasonPowerRefused, "Power", fmt.Sprintf(
+		"The BMC refuses %s, which is asked for again: %s", power.Words(l.Request.Action), l.Request.Refusal))
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -89,7 +90,7 @@ func TestALightThatCannotBeSwitchedOffIsTriedAgainAndStaysMarked(t *testing.T) {
 		w.manager.run(10 * time.Second)
 		m.refuses = func(string) error { return &redfish.ResponseError{Method: "PATCH", Status: 400} }
 		w.leavesError()
-		w.manager.run(settingRetry + settingRetry/2)
+		w.manager.run(power.SettingRetry + power.SettingRetry/2)
 		m.wants(t, "in the end", "SetLED Blinking", "SetLED Off", "SetLED Off")
 		if !slices.Contains(w.server().Status.Lifecycle.Marks, "Located") {
 			t.Error("the mark is lost")

@@ -113,7 +113,7 @@ var moment = regexp.MustCompile(`since 2000-01-01T00:0\d:\d\dZ,`)
 func TestAMaintenanceThatWaitsSaysForWhat(t *testing.T) {
 	const (
 		waits  = "maintenance ops/disks has not begun: "
-		silent = "; the BMC has not answered since THEN, so that nobody knows whether the machine is on"
+		silent = "; the BMC has not answered since THEN, so the manager does not know whether the machine is on"
 	)
 	for name, c := range map[string]struct {
 		state  v1alpha1.ServerState

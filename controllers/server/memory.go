@@ -10,7 +10,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
-	"github.com/metalaw/metalaw/redfish"
 )
 
 // memory is what this process remembers of servers between reconciles. Losing it costs a read, never a wrong action.
@@ -85,14 +84,6 @@ func (m *memory) forget(name string) {
 // remembered is what this process remembers of the server.
 func (v *scope) remembered() *remembered { return v.memory.of(v.server.Name) }
 
-// settle notes whether all effects hold, and so that no decision waits, and whether the BMC is to show something.
-func (r *remembered) settle(settled, awaitsBMC bool) {
-	r.unsettled, r.awaitsBMC = !settled, awaitsBMC
-	if settled {
-		r.waits = time.Time{}
-	}
-}
-
 // enter notes that this process moved the server.
 func (r *remembered) enter(s *v1alpha1.Server, at time.Time) {
 	r.entered, r.entry, r.uid, r.waits = at, s.Status.Lifecycle.Entry, s.UID, time.Time{}
@@ -105,13 +96,6 @@ func (r *remembered) enteredAt(s *v1alpha1.Server) time.Time {
 		return time.Time{}
 	}
 	return r.entered
-}
-
-// watchBoot takes in what a BMC shows of a boot, and says whether that has come to its operating system,
-// or is in its self test.
-func (r *remembered) watchBoot(boot string, shown redfish.BootProgress) (started, testing bool) {
-	r.boot, started, testing = r.boot.Look(boot, shown)
-	return started, testing
 }
 
 // askedAt is the moment before which a reading says nothing of a power change that was recorded at a time; zero where

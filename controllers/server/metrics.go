@@ -41,8 +41,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) observe(took time.Duration) { m.decisions.Observe(took.Seconds()) }
-
 // states counts servers by state, and by what is wrong with them, whenever it is scraped, so that the figures are right
 // after a restart and a state without servers says zero.
 type states struct {

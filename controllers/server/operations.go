@@ -6,13 +6,11 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
-	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
@@ -28,12 +26,12 @@ type operationShell struct{ *scope }
 // forced move waits for a fresh one, on which it is judged again.
 func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
-	in := operations.Input{Server: v.server, Bundle: v.bundle, Facts: v.facts, Inventory: v.inventory, Claim: v.claim,
-		Holder: v.holder, Unconfirmed: v.unconfirmed, Now: v.now, Decision: d, Move: v.force}
+	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
+		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force}
 	if !written && !v.server.Status.Operation.Active() {
 		return in // nothing is asked for
 	}
-	in.System, in.NewID = v.systemReading(), string(uuid.NewUUID())
+	in.NewID = string(uuid.NewUUID())
 	in.NotOff = v.fresh() && !v.shows(redfish.PowerOff) || v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame
 	return in
 }
@@ -58,23 +56,21 @@ func (v operationShell) readHolder(ctx context.Context) error {
 	if recorded == "" && v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil {
 		recorded = string(v.inventory.Custody.LastHolder.UID)
 	}
-	holds := func(c *v1alpha1.ServerClaim) bool { return recorded == "" || string(c.UID) == recorded }
 	var claims v1alpha1.ServerClaimList
 	if err := v.Reader.List(ctx, &claims, client.MatchingFields{fieldindex.ClaimByServer: s.Name}); err != nil {
 		return err
 	}
 	if ref := s.Spec.ServerClaimRef; ref != nil {
-		claim := &v1alpha1.ServerClaim{}
-		err := v.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
-		if client.IgnoreNotFound(err) != nil {
+		claim, err := find[v1alpha1.ServerClaim](ctx, v.Reader, ref.Namespace, ref.Name)
+		if err != nil {
 			return err
 		}
-		if err == nil {
+		if claim != nil {
 			claims.Items = append(claims.Items, *claim)
 		}
 	}
 	for i := range claims.Items {
-		if c := &claims.Items[i]; holds(c) {
+		if c := &claims.Items[i]; recorded == "" || string(c.UID) == recorded {
 			v.holder = c.Namespace + "/" + c.Name
 		}
 	}
@@ -83,14 +79,8 @@ func (v operationShell) readHolder(ctx context.Context) error {
 
 // resetAsAsked carries out the one reset or power change that an operation asks for.
 func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
-	in := operations.ResetInput{Server: v.server, Busy: v.Cache.Busy(v.server.Name), Now: v.now}
-	if job, known := v.Cache.Known(v.server.Name, v.server.Status.Operation.ID); known {
-		in.Job = operations.Job{Known: true, Running: job.State == hardware.JobRunning}
-		if job.State == hardware.JobFailed {
-			in.Job.Failure, in.Job.Postponed = words(job.Err), postponed(job.Err)
-		}
-	}
-	out := operations.Reset(in)
+	out := operations.Reset(operations.ResetInput{Server: v.server, Job: v.job(v.server.Status.Operation.ID),
+		Busy: v.Cache.Busy(v.server.Name), Now: v.now})
 	*v.server = *out.Server
 	if out.Ask == "" {
 		return out.Progress
@@ -101,7 +91,7 @@ func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
 	op, at := v.server.Status.Operation, metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
 	fleet.Begin(v.server.Status.Lifecycle, out.Action, at)
-	id, guarded := op.ID, v.guarded(powerShell{scope: v.scope}.reset(out.Ask), out.Action)
+	id, guarded := op.ID, v.guarded(reset(out.Ask), out.Action)
 	return out.Progress.Then(func() { // order 1: the operation is stored as begun before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id) // one that was postponed is known, and forgotten only now that it is recorded anew
 		v.Cache.Do(v.server.Name, v.target, id, guarded)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/controllers/fleet"
-	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/operations"
@@ -22,17 +21,13 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 		return loop.Holds()
 	}
 	id := jobID(v.server, "clear-override")
-	job, known := v.Cache.Known(v.server.Name, id)
 	in := boots.OverrideInput{Set: true, Reported: v.facts.Probe.Entry == v.facts.Lifecycle.Entry, Since: v.bootedSince(), Boot: v.boot,
-		FirstWord: v.firstWord(), Job: boots.Job{Known: known, Running: job.State == hardware.JobRunning, EndedAt: job.EndedAt}, Now: v.now}
+		FirstWord: v.firstWord(), Job: v.job(id), Now: v.now}
 	in.Started, in.Testing = v.bootShown()
-	if job.State == hardware.JobFailed {
-		in.Job.Rest = againAfter(job.Err)
-	}
 	out := boots.Override(in)
 	v.wakeIn(out.Again)
 	if out.Tell {
-		settingShell(v).refused("BootOverrideStays", "the boot override could not be cleared: ", job.Err)
+		settingShell(v).refused("BootOverrideStays", "the boot override could not be cleared: ", in.Job)
 	}
 	if !out.Clear {
 		return loop.Holds()
@@ -41,9 +36,9 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
 	}
-	uri, want := v.server.Spec.SystemURI, v.want()
-	v.Cache.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.ClearBoot(ctx, uri, want) }, fleet.Setting))
+	settingShell(v).ask(id, func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.ClearBoot(ctx, uri, want)
+	})
 	return loop.Holds()
 }
 
@@ -78,12 +73,14 @@ func (v bootShell) bootShown() (started, testing bool) {
 	if !v.shows(redfish.PowerOn) {
 		return false, false
 	}
-	return v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
+	return v.watchBoot()
 }
 
-// watchBoot begins to follow a boot that is about to be asked for.
-func (v bootShell) watchBoot() {
-	v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
+// watchBoot follows the last boot that was asked for.
+func (v bootShell) watchBoot() (started, testing bool) {
+	r := v.remembered()
+	r.boot, started, testing = r.boot.Look(v.bootID(), v.reading.Value.BootProgress)
+	return started, testing
 }
 
 // bootID names the last boot that was asked for.

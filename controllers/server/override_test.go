@@ -14,6 +14,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -81,16 +82,15 @@ func TestAnOverrideIsClearedWhenTheBMCShowsThisBootToHaveStartedItsSystem(t *tes
 		"the system, where nothing was shown before": {redfish.BootProgress{}, []redfish.BootProgress{state("OSRunning")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &remembered{}
-			m.watchBoot("On/1", c.before)
+			watch, _, _ := boots.Watch{}.Look("On/1", c.before)
 			got := false
 			for _, shown := range c.then {
-				got, _ = m.watchBoot("On/1", shown)
+				watch, got, _ = watch.Look("On/1", shown)
 			}
 			if got != c.want {
 				t.Errorf("started %t", got)
 			}
-			if started, _ := m.watchBoot("On/2", c.then[len(c.then)-1]); started {
+			if _, started, _ := watch.Look("On/2", c.then[len(c.then)-1]); started {
 				t.Error("it stands for the next boot too")
 			}
 		})

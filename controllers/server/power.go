@@ -84,8 +84,8 @@ func (s powerShell) powerAsClaimed(ctx context.Context, effect engine.Effect) lo
 	p := s.powerOn(ctx, effect)
 	s.recordShown() // what shows in this reconcile counts
 	if p.Phase == loop.Done && !policies.BootedForClaim(s.server) {
-		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
-			"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)
+		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "the machine was switched on, not by the manager, before it was booted "+
+			"for the claim. It runs what it found. It boots once the claim asks for power Off and then On", 0)
 	}
 	return p
 }
@@ -137,19 +137,22 @@ func (s powerShell) begin(out power.Output) {
 }
 
 // call is the call to the BMC that an action takes.
-func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redfish.BMC) error {
+func (s powerShell) call(action v1alpha1.PowerAction) call {
 	switch action {
 	case v1alpha1.PowerActionGracefulShutdown:
-		return s.reset(redfish.ActionGracefulShutdown)
+		return reset(redfish.ActionGracefulShutdown)
 	case v1alpha1.PowerActionForceOff:
-		return s.reset(redfish.ActionForceOff)
+		return reset(redfish.ActionForceOff)
 	case v1alpha1.PowerActionOn:
 	}
-	uri, want, source, mode := s.server.Spec.SystemURI, s.want(), s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
-	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
+	source, mode := s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
+	return func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.PowerOnOnce(ctx, uri, want, source, mode)
+	}
 }
 
-func (s powerShell) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
-	uri, want := s.server.Spec.SystemURI, s.want()
-	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.Reset(ctx, uri, want, action) }
+func reset(action redfish.PowerAction) call {
+	return func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.Reset(ctx, uri, want, action)
+	}
 }

@@ -42,7 +42,11 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
-	v.remembered().settle(v.recorded.Settled, v.out.awaitsBMC)
+	r := v.remembered()
+	r.unsettled, r.awaitsBMC = !v.recorded.Settled, v.out.awaitsBMC
+	if v.recorded.Settled {
+		r.waits = time.Time{}
+	}
 	statusShell{v}.recordLabels(alongside)
 }
 
@@ -70,8 +74,7 @@ func (v statusShell) recordStatus(d engine.Decision, outcome loop.Outcome) {
 
 // statusInput is everything that the status is made of.
 func (v statusShell) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
-	in := status.Input{Server: v.server, Now: v.now, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
-		Settings: v.settings(), Facts: v.facts, System: v.systemReading(), Claim: v.claim, Inventory: v.inventory, Proof: v.proof,
+	in := status.Input{Observation: v.observation(), Facts: v.facts, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
 		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget}
 	in.Governance.Bundle = v.bundle
 	if l := v.server.Status.Lifecycle; l != nil && l.Request != nil {
@@ -110,7 +113,7 @@ func (v statusShell) recordLabels(alongside bool) {
 	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)), v.settings())
 	switch {
 	case maps.Equal(labels, s.Labels):
-	case alongside, v.pace.rests(v.now):
+	case alongside, v.pace.resting.AllowN(v.now, 1):
 		s.Labels = labels
 	default:
 		v.wakeIn(nextTurn())

@@ -26,14 +26,18 @@ func (v *scope) requested() power.Asked {
 		return a
 	}
 	id := power.RequestID(l.Request)
-	a.RecordedAt = v.notAhead(powerRecord, id, l.Request.AskedAt.Time)
-	if job, known := v.Cache.Known(v.server.Name, id); known {
-		a.Job = power.Job{Known: true, Succeeded: job.State == hardware.JobSucceeded, EndedAt: job.EndedAt}
-		if job.State == hardware.JobFailed {
-			a.Job.Err, a.Job.Words = job.Err, words(job.Err)
-		}
-	}
+	a.RecordedAt, a.Job = v.notAhead(powerRecord, id, l.Request.AskedAt.Time), v.job(id)
 	return a
+}
+
+// job is what this process knows of a call to the BMC.
+func (v *scope) job(id string) power.Job {
+	known, ok := v.Cache.Known(v.server.Name, id)
+	job := power.Job{Known: ok, Running: known.State == hardware.JobRunning, Err: known.Err, EndedAt: known.EndedAt}
+	if job.Err != nil {
+		job.Words = words(job.Err)
+	}
+	return job
 }
 
 // notAhead is the time of a record, and no later than this process first saw it: the clock of another process that

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,14 +143,8 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 func (v readShell) readObjects(ctx context.Context) error {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
-		claim := &v1alpha1.ServerClaim{}
-		var from client.Reader = v.Client
-		if operations.ByHand(v.server) {
-			from = v.Reader
-		}
-		if err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
-			v.claim = claim
-		} else if !apierrors.IsNotFound(err) {
+		var err error
+		if v.claim, err = find[v1alpha1.ServerClaim](ctx, v.reader(operations.ByHand(s)), ref.Namespace, ref.Name); err != nil {
 			return err
 		}
 	}
@@ -170,21 +163,34 @@ func (v readShell) readObjects(ctx context.Context) error {
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
 func (v readShell) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
-		inventory := &policyv1alpha1.ServerInventory{}
-		var from client.Reader = v.Client
-		if operations.DeclaresClean(v.server) {
-			from = v.Reader // the cache may not show a holder yet
-		}
-		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
-		if err == nil {
+		from := v.reader(operations.DeclaresClean(v.server)) // the cache may not show a holder yet
+		inventory, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name)
+		if err != nil || inventory != nil {
 			v.inventory = inventory
-			return nil
-		}
-		if !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// find reads an object; nil where there is none.
+func find[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, from client.Reader, namespace, name string) (P, error) {
+	object := P(new(T))
+	if err := from.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return object, nil
+}
+
+// reader reads from the cache, or past it.
+func (s *subject) reader(uncached bool) client.Reader {
+	if uncached {
+		return s.Reader
+	}
+	return s.Client
 }
 
 // inventoryName is the name of the inventory that there is, or of the one to be made.
@@ -202,11 +208,8 @@ func (v readShell) readBoot(ctx context.Context) error {
 	if ref == nil {
 		return nil
 	}
-	boot := &v1alpha1.ServerBootConfiguration{}
-	if err := v.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, boot); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
+	boot, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Client, ref.Namespace, ref.Name)
+	if err != nil || boot == nil {
 		return err
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
@@ -262,12 +265,12 @@ func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 	bmc := &v1alpha1.BMC{}
 	switch {
 	case s.Spec.BMCRef != nil:
-		if err := v.Client.Get(ctx, types.NamespacedName{Name: s.Spec.BMCRef.Name}, bmc); err != nil {
-			if apierrors.IsNotFound(err) {
-				return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonBMCMissing,
-					Message: "the BMC " + s.Spec.BMCRef.Name + " does not exist"}
-			}
+		var err error
+		if bmc, err = find[v1alpha1.BMC](ctx, v.Client, "", s.Spec.BMCRef.Name); err != nil {
 			return hardware.Target{}, err
+		}
+		if bmc == nil {
+			return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonBMCMissing, Message: "the BMC " + s.Spec.BMCRef.Name + " does not exist"}
 		}
 	case s.Spec.BMC != nil:
 		bmc.Name, bmc.UID = s.Name, s.UID
@@ -291,7 +294,7 @@ func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 // withoutURI says what a server waits for that names its BMC and not the system there.
 func withoutURI(s *v1alpha1.Server) string {
 	if s.Spec.BMCRef != nil {
-		return fmt.Sprintf("spec.systemURI is empty: it is filled in once BMC %s shows a system with the UUID %s; if it does not, compare the UUID, "+
+		return fmt.Sprintf("spec.systemURI is empty. It is filled in once BMC %s shows a system with the UUID %s. If it does not, compare the UUID, "+
 			"or write the URI of the system at its BMC, like /redfish/v1/Systems/1", s.Spec.BMCRef.Name, s.Spec.SystemUUID)
 	}
 	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"
@@ -306,13 +309,18 @@ func (v *scope) settings() bundle.Settings {
 
 // makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
-	o := policies.Observation{Server: v.server, Now: v.now, System: v.systemReading(),
-		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
-	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), gateShell{v}.outages(), gateShell{v}.relied())
+	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack},
+		v.reading.Tried)
 	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+}
+
+// observation is what the facts are made of, without the time that counts.
+func (v *scope) observation() policies.Observation {
+	return policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
+		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {
@@ -351,9 +359,4 @@ func (v *scope) want() redfish.Identity {
 		return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: a.SerialNumber, MAC: a.MAC, Assigned: true}
 	}
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}
-}
-
-// note keeps a warning to be told once in this reconcile.
-func (v *scope) note(reason, message string) {
-	v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: message})
 }

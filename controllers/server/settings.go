@@ -6,12 +6,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
-	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -21,22 +20,27 @@ import (
 // settingShell makes the settings of a machine that hold nothing back, for one effect.
 type settingShell struct{ *scope }
 
-// settingRetry is the time between two attempts to make a setting that a BMC refuses and that holds nothing back.
-const settingRetry = 10 * time.Minute
-
-// againAfter is how long to leave a setting alone that failed: not long where the BMC was not even asked.
-func againAfter(err error) time.Duration {
-	if power.NotAsked(err) {
-		return power.RetryAfter(err)
+// refused tells of a setting that the BMC refuses.
+func (v settingShell) refused(reason, what string, job power.Job) {
+	if !power.NotAsked(job.Err) {
+		v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: what + job.Words})
 	}
-	return settingRetry
 }
 
-// refused tells of a setting that the BMC refuses.
-func (v settingShell) refused(reason, what string, err error) {
-	if !power.NotAsked(err) {
-		v.note(reason, what+words(err))
+// repeats says that a setting which failed may be asked for again, and reports the failure then.
+func (v settingShell) repeats(id string, job power.Job, reason, what string) bool {
+	if left := job.SettingPause() - v.now.Sub(job.EndedAt); left > 0 {
+		v.wakeIn(left)
+		return false
 	}
+	v.refused(reason, what, job)
+	v.Cache.Repeat(v.server.Name, id)
+	return true
+}
+
+// ask asks the BMC for a setting.
+func (v settingShell) ask(id string, run call) {
+	v.Cache.Do(v.server.Name, v.target, id, v.guarded(run, fleet.Setting))
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
@@ -64,21 +68,14 @@ func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 		v.wakeIn(left)
 		return loop.Holds() // the machine may be booting, whatever the BMC shows
 	}
-	uri, want := v.server.Spec.SystemURI, v.want()
 	id := jobID(v.server, "boot-order-"+strings.Join(devices, ","))
-	job, known := v.Cache.Known(v.server.Name, id)
-	switch {
-	case known && job.State == hardware.JobRunning:
+	switch job := v.job(id); {
+	case job.Running:
 		return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
-	case known && job.State == hardware.JobSucceeded:
+	case job.Succeeded():
 		return loop.Holds() // the BMC accepted it; some show it only after the next boot
-	case known:
-		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
-			v.wakeIn(left)
-			return loop.Holds() // the machine boots all the same
-		}
-		v.refused("BootOrderFailed", "the boot order could not be set: ", job.Err)
-		v.Cache.Repeat(v.server.Name, id)
+	case job.Known && !v.repeats(id, job, "BootOrderFailed", "the boot order could not be set: "):
+		return loop.Holds() // the machine boots all the same
 	}
 	if v.Cache.Busy(v.server.Name) {
 		return loop.Waiting("WaitsForBootOrder", "the BMC to answer a request, before the boot order", 0)
@@ -89,8 +86,9 @@ func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
 	}
-	v.Cache.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }, fleet.Setting))
+	v.ask(id, func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.SetBootOrder(ctx, uri, want, devices)
+	})
 	return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
 }
 
@@ -108,16 +106,9 @@ func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Pro
 		return loop.Holds()
 	}
 	id := jobID(v.server, "led-"+string(wanted))
-	if job, known := v.Cache.Known(v.server.Name, id); known {
-		if job.State != hardware.JobFailed {
-			return loop.Holds()
-		}
-		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
-			v.wakeIn(left)
-			return loop.Holds()
-		}
-		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
-		v.Cache.Repeat(v.server.Name, id)
+	job := v.job(id)
+	if job.Known && (job.Err == nil || !v.repeats(id, job, "LocatorFailed", "the locator light could not be set: ")) {
+		return loop.Holds()
 	}
 	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
@@ -125,9 +116,9 @@ func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Pro
 	if byState && !v.located() {
 		return v.marked(policies.MarkLocated) // stored first, so that nobody has to guess whose light it is
 	}
-	uri, want := v.server.Spec.SystemURI, v.want()
-	v.Cache.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
+	v.ask(id, func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+		return bmc.SetLED(ctx, uri, want, wanted)
+	})
 	return loop.Holds()
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -54,14 +55,14 @@ func TestABootOrderThatFailsIsSetAgainAndHoldsNothingBack(t *testing.T) {
 			return nil
 		}
 		w := inWorld(t, m, reserved(v1alpha1.PowerOff, diskFirst)...)
-		w.manager.run(4*settingRetry + time.Minute)
+		w.manager.run(4*power.SettingRetry + time.Minute)
 		gaps := m.gaps("SetBootOrder Disk,Net")
 		if len(gaps) < 3 {
 			t.Fatalf("set %d times", len(gaps)+1)
 		}
 		for _, gap := range gaps {
-			if gap < settingRetry || gap > settingRetry+settingRetry/8 {
-				t.Errorf("set again after %s, want %s and no more than the queue's jitter", gap, settingRetry)
+			if gap < power.SettingRetry || gap > power.SettingRetry+power.SettingRetry/8 {
+				t.Errorf("set again after %s, want %s and no more than the queue's jitter", gap, power.SettingRetry)
 			}
 		}
 		if !slices.Contains(w.events, "BootOrderFailed") {

@@ -57,7 +57,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	options.setDefaults(mgr)
 	woken := &trigger.Source{}
 	options.Cache = newCache(options.Clients, woken.Trigger)
-	if err := mgr.Add(closing(options.Cache)); err != nil {
+	if err := mgr.Add(options.Cache); err != nil {
 		return err
 	}
 	s := newSubject(options)
@@ -109,15 +109,6 @@ func observed(s *v1alpha1.Server, former, now int64) {
 			s.Status.Conditions[i].ObservedGeneration = now
 		}
 	}
-}
-
-// closing ends the cache's work when the manager stops.
-func closing(cache *Cache) manager.Runnable {
-	return manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		cache.Close()
-		return nil
-	})
 }
 
 // waking wakes the servers that are to come under another revision when what governs becomes another: those that are halted at once,
@@ -214,20 +205,14 @@ func (s *subject) ofBMC(ctx context.Context, o client.Object) []reconcile.Reques
 }
 
 func (s *subject) serversBy(ctx context.Context, field, value string) []reconcile.Request {
-	var servers v1alpha1.ServerList
-	if err := s.Client.List(ctx, &servers, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache answers from memory; it fails only while the manager stops
-	}
-	requests := make([]reconcile.Request, 0, len(servers.Items))
-	for i := range servers.Items {
-		requests = append(requests, request(servers.Items[i].Name))
-	}
-	return requests
+	return s.serversThat(ctx, always, client.MatchingFields{field: value})
 }
+
+func always(*v1alpha1.Server) bool { return true }
 
 // ofFleet wakes every server: a freeze may concern any, and stops the clock of its deadline from when it is seen.
 func (s *subject) ofFleet(ctx context.Context, _ client.Object) []reconcile.Request {
-	return s.serversThat(ctx, func(*v1alpha1.Server) bool { return true })
+	return s.serversThat(ctx, always)
 }
 
 // ofWithheld wakes the servers from which something is withheld: no other waits for a budget.
@@ -237,9 +222,9 @@ func (s *subject) ofWithheld(ctx context.Context, _ client.Object) []reconcile.R
 	})
 }
 
-func (s *subject) serversThat(ctx context.Context, wanted func(*v1alpha1.Server) bool) []reconcile.Request {
+func (s *subject) serversThat(ctx context.Context, wanted func(*v1alpha1.Server) bool, among ...client.ListOption) []reconcile.Request {
 	var servers v1alpha1.ServerList
-	if err := s.Client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.Client.List(ctx, &servers, append(among, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil // the cache answers from memory; it fails only while the manager stops
 	}
 	var requests []reconcile.Request
@@ -251,32 +236,26 @@ func (s *subject) serversThat(ctx context.Context, wanted func(*v1alpha1.Server)
 	return requests
 }
 
-// holdChanged passes changes of freezes and of the breaker.
-func holdChanged() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool { return controlDiffers(e, holdsOtherwise) },
-	}
+// onChange passes an update that makes a difference, and leaves other events as they are.
+func onChange[T client.Object](differs func(was, now T) bool) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(T)
+		now, ok2 := e.ObjectNew.(T)
+		return ok1 && ok2 && differs(was, now)
+	}}
 }
+
+// holdChanged passes changes of freezes and of the breaker.
+func holdChanged() predicate.Predicate { return onChange(holdsOtherwise) }
 
 // budgetsChanged passes changes of budgets alone. How far they are used is nobody's call: each server that waits asks again
 // in its own time.
 func budgetsChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return controlDiffers(e, func(was, now *policyv1alpha1.FleetControl) bool {
-				return !holdsOtherwise(was, now) && was.Generation != now.Generation
-			})
-		},
-	}
-}
-
-func controlDiffers(e event.UpdateEvent, differs func(was, now *policyv1alpha1.FleetControl) bool) bool {
-	was, ok1 := e.ObjectOld.(*policyv1alpha1.FleetControl)
-	now, ok2 := e.ObjectNew.(*policyv1alpha1.FleetControl)
-	return ok1 && ok2 && differs(was, now)
+	passes := predicate.NewPredicateFuncs(func(client.Object) bool { return false })
+	passes.UpdateFunc = onChange(func(was, now *policyv1alpha1.FleetControl) bool {
+		return !holdsOtherwise(was, now) && was.Generation != now.Generation
+	}).UpdateFunc
+	return passes
 }
 
 func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
@@ -287,13 +266,9 @@ func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
 
 // bmcChanged passes changes of how a BMC is reached, of whether it can be, and of what its annotations say of its systems.
 func bmcChanged() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
-			now, ok2 := e.ObjectNew.(*v1alpha1.BMC)
-			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP ||
-				was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation] ||
-				was.Annotations[v1alpha1.SystemUUIDsAnnotation] != now.Annotations[v1alpha1.SystemUUIDsAnnotation]
-		},
-	}
+	return onChange(func(was, now *v1alpha1.BMC) bool {
+		return was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP ||
+			was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation] ||
+			was.Annotations[v1alpha1.SystemUUIDsAnnotation] != now.Annotations[v1alpha1.SystemUUIDsAnnotation]
+	})
 }

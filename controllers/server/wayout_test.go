@@ -136,12 +136,12 @@ states:
 }
 
 func TestTheWayOutOfAMissingClaimIsOneThatTheStateTakes(t *testing.T) {
-	const release = "somebody releases it (annotation metal.ironcore.dev/operation=release)"
+	const release = "a user releases it (annotation metal.ironcore.dev/operation=release)"
 	for state, want := range map[v1alpha1.ServerState]string{
 		v1alpha1.StateReserved:  release,
 		v1alpha1.StateError:     release,
 		v1alpha1.StateReleased:  release,
-		v1alpha1.StateAvailable: "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here",
+		v1alpha1.StateAvailable: "a user clears spec.serverClaimRef of the server, for which nothing was booted for a claim here",
 		v1alpha1.StateParked:    release + ", which is refused in state Parked; it can in Reserved, Released, Error",
 	} {
 		t.Run(string(state), func(t *testing.T) {
@@ -174,8 +174,8 @@ func TestACleanServerIsNotForcedToWhereNoRuleLeadsOut(t *testing.T) {
 		want     forcedOutcome
 		says     string
 	}{
-		"that nobody held":                 {marked("Managed"), false, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, "nobody is known to have held this server"},
-		"that nobody held, with override":  {marked("Managed"), true, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, "nobody is known to have held this server"},
+		"that nobody held":                 {marked("Managed"), false, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, "no claim is known to have held this server"},
+		"that nobody held, with override":  {marked("Managed"), true, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, "no claim is known to have held this server"},
 		"but one with data, to be kept so": {marked("Dirty", "Managed"), false, forcedOutcome{"Released", v1alpha1.OperationSucceeded, nil}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

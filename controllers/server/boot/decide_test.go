@@ -3,6 +3,7 @@
 package boot
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -111,7 +113,7 @@ func TestTheBootConfigurationOfAnAgentIsNewForEachEntry(t *testing.T) {
 }
 
 func TestWhenAnOverrideIsCleared(t *testing.T) {
-	ago := func(d time.Duration) Job { return Job{Known: true, EndedAt: noon.Add(-d)} }
+	ago := func(d time.Duration) power.Job { return power.Job{Known: true, EndedAt: noon.Add(-d)} }
 	for name, c := range map[string]struct {
 		in   OverrideInput
 		want OverrideOutput
@@ -122,11 +124,11 @@ func TestWhenAnOverrideIsCleared(t *testing.T) {
 		"the machine reported":                    {OverrideInput{Set: true, Since: noon, Reported: true}, OverrideOutput{Clear: true}},
 		"its operating system started":            {OverrideInput{Set: true, Since: noon, Started: true}, OverrideOutput{Clear: true}},
 		"it had its time":                         {OverrideInput{Set: true, Since: noon.Add(-time.Hour)}, OverrideOutput{Clear: true}},
-		"a call is under way":                     {OverrideInput{Set: true, Reported: true, Job: Job{Known: true, Running: true}}, OverrideOutput{}},
+		"a call is under way":                     {OverrideInput{Set: true, Reported: true, Job: power.Job{Known: true, Running: true}}, OverrideOutput{}},
 		"it was cleared a moment ago":             {OverrideInput{Set: true, Reported: true, Job: ago(10 * time.Second)}, OverrideOutput{Again: 50 * time.Second}},
 		"it was cleared and stays":                {OverrideInput{Set: true, Reported: true, Job: ago(time.Minute)}, OverrideOutput{Clear: true}},
-		"a call that failed is told and repeated": {OverrideInput{Set: true, Reported: true, Job: Job{Known: true, EndedAt: noon.Add(-time.Minute), Rest: time.Hour}}, OverrideOutput{Clear: true, Tell: true}},
-		"a call that was withheld is made soon":   {OverrideInput{Set: true, Reported: true, Job: Job{Known: true, EndedAt: noon, Rest: 2 * time.Second}}, OverrideOutput{Again: 2 * time.Second, Tell: true}},
+		"a call that failed is told and repeated": {OverrideInput{Set: true, Reported: true, Job: power.Job{Known: true, EndedAt: noon.Add(-time.Minute), Err: errors.New("refused")}}, OverrideOutput{Clear: true, Tell: true}},
+		"a call that was withheld is made soon":   {OverrideInput{Set: true, Reported: true, Job: power.Job{Known: true, EndedAt: noon, Err: &redfish.NotAskedError{Err: errors.New("frozen")}}}, OverrideOutput{Again: 2 * time.Second, Tell: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.in.Now, c.in.FirstWord = noon, 20*time.Minute

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -31,21 +32,9 @@ type OverrideInput struct {
 	// FirstWord is how long after its power-on a machine may take to use its override, where nothing proves that it did.
 	FirstWord time.Duration
 	// Job is the last call that cleared it.
-	Job Job
+	Job power.Job
 	Now time.Time
 }
-
-// Job is what this process knows of a call to the BMC.
-type Job struct {
-	// Known says that this process made the call, and Running that it has not ended.
-	Known, Running bool
-	EndedAt        time.Time
-	// Rest is how long to leave the BMC alone after a call that failed; 0 where it did not fail.
-	Rest time.Duration
-}
-
-// Ended says that the call has ended, well or not.
-func (j Job) Ended() bool { return j.Known && !j.Running }
 
 // OverrideOutput is what is due about a boot override.
 type OverrideOutput struct {
@@ -64,12 +53,12 @@ func Override(in OverrideInput) OverrideOutput {
 	if left := in.untilBooted(); left > 0 {
 		return OverrideOutput{Again: left}
 	}
-	if !in.Job.Ended() {
+	if !in.Job.Known || in.Job.Running {
 		return OverrideOutput{Clear: !in.Job.Known}
 	}
-	again, tell := overrideRetry, in.Job.Rest > 0
+	again, tell := overrideRetry, in.Job.Err != nil
 	if tell {
-		again = min(again, in.Job.Rest)
+		again = min(again, in.Job.SettingPause())
 	}
 	if left := again - in.Now.Sub(in.Job.EndedAt); left > 0 {
 		return OverrideOutput{Again: left, Tell: tell}

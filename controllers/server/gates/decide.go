@@ -55,7 +55,7 @@ func Decide(in Input) Output {
 }
 
 func (r *run) factsUnder(g *rollout.Governance) *policies.Facts {
-	_, facts, _ := Facts(r.Observation, g, Settings(g, r.Active.Bundle), r.Clock, r.Reading)
+	_, facts, _ := Facts(r.Observation, g, Settings(g, r.Active.Bundle), r.Clock, r.Reading.Tried)
 	return facts
 }
 
@@ -156,7 +156,7 @@ func (r *run) staleReading() bool {
 
 // powerOnUnderWay holds a move that finds the machine off while a power-on may still come true.
 func (r *run) powerOnUnderWay() bool {
-	if !r.d.Moves() || !r.d.Reads("bmc") || r.Machine.PowerOnFor <= 0 || !r.shows(redfish.PowerOff) {
+	if !r.d.Moves() || !r.d.Reads("bmc") || r.Machine.PowerOnFor <= 0 || !r.Reading.Shows(redfish.PowerOff) {
 		return false
 	}
 	r.stay(fmt.Sprintf("%s waits for the power-on that was asked for to show or to lapse", r.d.Rule))
@@ -168,10 +168,6 @@ func (r *run) powerOnUnderWay() bool {
 // stay keeps the server in its state, and does nothing there.
 func (r *run) stay(message string) {
 	r.d = engine.Decision{From: r.d.From, To: r.d.From, Stable: r.d.Stable, Revision: r.d.Revision, Message: message}
-}
-
-func (r *run) shows(power redfish.PowerState) bool {
-	return r.facts.BMC.Identity == policies.IdentitySame && r.Reading.Reachable && r.Reading.Power == power
 }
 
 func (r *run) wakeIn(d time.Duration) {

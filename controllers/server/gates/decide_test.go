@@ -13,6 +13,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -47,7 +48,7 @@ func at(b *bundle.Bundle, state v1alpha1.ServerState, change ...func(*Input)) In
 	in := Input{Observation: policies.Observation{Server: s, Now: noon,
 		System: policies.SystemReading{Reachable: true, Power: "Off", Health: "OK", Identity: policies.IdentitySame}},
 		Governance: rollout.Governance{Bundle: b}, Active: rollout.Candidate{Bundle: b},
-		Reading: Reading{Tried: true, Reachable: true, Fresh: true, Power: redfish.PowerOff}}
+		Reading: power.Reading{Tried: true, Same: true, Fresh: true, Power: redfish.PowerOff}}
 	for _, c := range change {
 		c(&in)
 	}
@@ -85,7 +86,7 @@ func TestTheFirstGateThatHoldsADecisionEndsIt(t *testing.T) {
 		"a move while a power-on may still come true": {at(now, "Available", parks, func(in *Input) { in.Machine.PowerOnFor = time.Second }),
 			PowerOnUnderWay, "Available", Wants{Poll: true, Wake: time.Second}},
 		"a server in the initial state before its BMC was heard": {at(now, "Initial", func(in *Input) {
-			in.Reading, in.Observation.System = Reading{}, policies.SystemReading{}
+			in.Reading, in.Observation.System = power.Reading{}, policies.SystemReading{}
 			in.Observation.Server.Status.Lifecycle.Marks = []string{policies.MarkDirty, policies.MarkManaged}
 		}), FirstWord, "Initial", Wants{}},
 		"a lifecycle that begins on a machine with a past": {at(now, "", never, func(in *Input) {
@@ -104,7 +105,7 @@ func TestTheFirstGateThatHoldsADecisionEndsIt(t *testing.T) {
 		"a halt under a canary that has no place": {at(now, "Available", canary, func(in *Input) { in.Grants.Place = rollout.Denied }),
 			CanaryPlace, "Available", Wants{}},
 		"a halt under a canary whose BMC is silent": {at(now, "Available", canary, func(in *Input) {
-			in.Observation.System, in.Reading = policies.SystemReading{}, Reading{Tried: true}
+			in.Observation.System, in.Reading = policies.SystemReading{}, power.Reading{Tried: true}
 		}), CanaryPlace, "Available", Wants{}},
 		"a halt that ends in its turn":   {at(now, "Available", active), AdoptionTurn, "Available", Wants{Asks: rollout.Asks{Turn: rollout.HaltedTurn}}},
 		"a halt whose turn has not come": {at(now, "Available", active, func(in *Input) { in.Grants.Turn = rollout.Denied }), AdoptionTurn, "Available", Wants{}},

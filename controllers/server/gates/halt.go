@@ -49,8 +49,8 @@ func (r *run) powerUnknown() bool {
 	if !r.needsPower(r.Governance.Successor) {
 		return false
 	}
-	if r.Reading.Silent != "" && r.Reading.Tried && !r.Reading.Reachable {
-		r.waits("the power of the machine is known: it waits for " + r.Reading.Silent)
+	if silent := r.Reading.Silent(); silent != "" {
+		r.waits("the power of the machine is known: it waits for " + silent)
 	}
 	return true
 }
@@ -60,20 +60,19 @@ func (r *run) needsPower(b *bundle.Bundle) bool {
 	if _, migrates := b.Lifecycle.Migrates(r.d.From); migrates || !operations.BootsOurs(b, r.d.From) {
 		return false
 	}
-	known := r.Reading.Fresh && (r.Reading.Power == redfish.PowerOn || r.Reading.Power == redfish.PowerOff)
-	if known {
+	known := r.Reading.Shows(redfish.PowerOn) || r.Reading.Shows(redfish.PowerOff)
+	if known && r.Reading.Fresh {
 		return false
 	}
 	r.out.Wants.Reading = r.out.Wants.Reading || !r.Reading.Fresh
-	unclear := r.facts.BMC.Identity != policies.IdentitySame || r.Reading.Power != redfish.PowerOn && r.Reading.Power != redfish.PowerOff
-	r.out.Wants.Poll = r.out.Wants.Poll || r.Reading.Reachable && unclear
+	r.out.Wants.Poll = r.out.Wants.Poll || r.Reading.Reachable() && !known
 	return true
 }
 
 // noPlace says that the canary has no place for the server. What is in force takes it over instead, where that ends its halt
 // as well: no server stays halted for want of a place.
 func (r *run) noPlace() bool {
-	place, asks := rollout.PlaceUnder(r.Governance.Successor, r.Active.Bundle, r.answers(), r.Grants.Place)
+	place, asks := rollout.PlaceUnder(r.Governance.Successor, r.Active.Bundle, r.Reading.Reachable() && r.Reading.Same, r.Grants.Place)
 	if place {
 		return false
 	}
@@ -88,11 +87,6 @@ func (r *run) noPlace() bool {
 	}
 	r.out.Governance.Successor = takes
 	return r.needsPower(takes)
-}
-
-// answers says that the BMC answers for the server's own machine.
-func (r *run) answers() bool {
-	return r.Reading.Reachable && r.facts.BMC.Identity == policies.IdentitySame
 }
 
 // noTurn says that it is not the server's turn. To say so in status would cost the write that is put off.
@@ -130,7 +124,7 @@ func (r *run) takeOver(g *rollout.Governance, facts *policies.Facts) engine.Deci
 	d := policies.Adopt(l, facts, r.Reading.Tried)
 	if _, migrates := l.Migrates(state); migrates {
 		d = l.Decide(facts)
-	} else if operations.BootsOurs(g.Bundle, state) && !r.shows(redfish.PowerOff) {
+	} else if operations.BootsOurs(g.Bundle, state) && !r.Reading.Shows(redfish.PowerOff) {
 		d = l.Enter(facts, l.Initial())
 		d.Rule = v1alpha1.RuleAdopted
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/redfish"
 )
 
 // Input is everything that one decision about a server is made on. Nothing in it is changed.
@@ -25,8 +25,9 @@ type Input struct {
 	Governance rollout.Governance
 	Active     rollout.Candidate
 	Clock      Clock
-	Reading    Reading
-	Machine    Machine
+	// Reading is how far the last reading of the BMC can be relied on.
+	Reading power.Reading
+	Machine Machine
 	// Forced is the move that an operation forces, planned under Governance; nil where none does.
 	Forced *engine.Decision
 	// Halted says that the stored status shows a halt.
@@ -39,17 +40,6 @@ type Clock struct {
 	Outage policies.Outage
 	// HeldBack says that a freeze or a budget holds the server back.
 	HeldBack bool
-}
-
-// Reading is how far the last reading of the BMC can be relied on.
-type Reading struct {
-	// Tried says that the BMC was asked, and Reachable that it answered.
-	Tried, Reachable bool
-	// Fresh says that a move may rely on it.
-	Fresh bool
-	Power redfish.PowerState
-	// Silent is what a power change waits for where nothing is known of the BMC; empty where it answers.
-	Silent string
 }
 
 // Machine is what is under way with the machine.
@@ -89,8 +79,8 @@ type Output struct {
 }
 
 // Facts are the facts under what governs the server, the observation that they are made of, and the clock to be stored; nil
-// where the stored one still serves.
-func Facts(o policies.Observation, g *rollout.Governance, settings bundle.Settings, c Clock, r Reading) (
+// where the stored one still serves. tried says that the BMC was asked.
+func Facts(o policies.Observation, g *rollout.Governance, settings bundle.Settings, c Clock, tried bool) (
 	policies.Observation, *policies.Facts, *v1alpha1.DeadlineClock) {
 	var clock *v1alpha1.DeadlineClock
 	o.Settings = settings
@@ -99,7 +89,7 @@ func Facts(o policies.Observation, g *rollout.Governance, settings bundle.Settin
 		switch {
 		case g.Bundle == nil:
 			held, reason = true, v1alpha1.ReasonRevisionHeld
-		case r.Tried && !r.Reachable:
+		case tried && !o.System.Reachable:
 			held, reason = true, "BMCUnreachable"
 		case o.System.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
 			held, reason = true, "IdentityUnknown"

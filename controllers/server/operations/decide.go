@@ -17,7 +17,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -26,14 +25,11 @@ import (
 
 // Input is everything that a decision about operations depends on. Decide changes none of it.
 type Input struct {
-	// Server is the server as it is about to be stored.
-	Server *v1alpha1.Server
+	// Observation is what the facts were made of; its Server is the server as it is about to be stored.
+	policies.Observation
+	Facts *policies.Facts
 	// Bundle is the one that governs; nil where none does, and then no operation begins or ends.
-	Bundle    *bundle.Bundle
-	Facts     *policies.Facts
-	System    policies.SystemReading
-	Inventory *policyv1alpha1.ServerInventory
-	Claim     *v1alpha1.ServerClaim
+	Bundle *bundle.Bundle
 	// Holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
 	Holder string
 	// NotOff says that the machine is seen not to be off, or that its BMC does not tell.
@@ -42,7 +38,6 @@ type Input struct {
 	Unconfirmed bool
 	// NewID names an operation, or a holder, that is recorded now.
 	NewID string
-	Now   time.Time
 	// Decision is what was decided about the server, and Move the forced move among it; nil where none was asked for.
 	Decision engine.Decision
 	Move     *Move
@@ -144,11 +139,8 @@ func (d *decision) admitOperation(asked string) {
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
 		return
-	case asked == v1alpha1.OperationForce:
-		d.admitForce()
-		return
-	case asked == v1alpha1.OperationDeclareClean:
-		d.admitDeclareClean()
+	case pastRules(asked):
+		d.admitMove(asked)
 		return
 	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.beginOperation(asked)

@@ -78,7 +78,7 @@ func (d *decision) releaseByHand() {
 	case d.Holder != "":
 		d.finish(v1alpha1.OperationRefused, d.holdsWords())
 	case !hasHolder(d.server):
-		d.finish(v1alpha1.OperationRefused, "nobody is known to have held this server")
+		d.finish(v1alpha1.OperationRefused, "no claim is known to have held this server")
 	default:
 		ref := s.Spec.ServerClaimRef
 		letGo(s, d.Now, d.NewID)

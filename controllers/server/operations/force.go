@@ -39,7 +39,7 @@ func Force(in Input) *Move {
 	if op == nil || !pastRules(op.Name) || op.State != v1alpha1.OperationPending || Asked(in.Server) == op.Name || in.Unconfirmed {
 		return nil
 	}
-	move, why := d.planAgain(op)
+	move, why := d.plan(op)
 	for _, rule := range move.overrides {
 		if !slices.Contains(op.Overrides, rule) {
 			why = fmt.Sprintf("things have changed: it would set aside %s as well", rule)
@@ -173,8 +173,8 @@ func DeadEnd(b *bundle.Bundle, s *v1alpha1.Server, f *policies.Facts) string {
 	if hasHolder(s) || !l.MayLeave(at, f, free...) || l.MayLeave(at, f, append(free, "claim.released")...) {
 		return ""
 	}
-	return fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing to release, "+
-		"and no rule would ever lead it from there", s.Status.State)
+	return fmt.Sprintf("no claim is known to have held this server, so %s has nothing to keep and nothing to release. "+
+		"No rule would ever lead it from there", s.Status.State)
 }
 
 // BootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
@@ -220,20 +220,24 @@ func letGo(s *v1alpha1.Server, now time.Time, id string) {
 	s.Spec.ServerClaimRef = nil
 }
 
-// admitForce takes in the wish to force the server into a state, with what it sets aside, before anything is done.
-func (d *decision) admitForce() {
-	s := d.server
-	to := s.Annotations[v1alpha1.ForceToAnnotation]
-	override := s.Annotations[v1alpha1.ForceOverrideAnnotation] == "true"
-	f, why := d.planForce(engine.State(to), override)
+// admitMove takes in the wish to force the server into a state, with what it sets aside, before anything is done.
+func (d *decision) admitMove(operation string) {
+	op := &v1alpha1.OperationStatus{Name: operation, To: v1alpha1.StateAvailable}
+	what := operation
+	if operation == v1alpha1.OperationForce {
+		op.To = v1alpha1.ServerState(d.server.Annotations[v1alpha1.ForceToAnnotation])
+		op.Override = d.server.Annotations[v1alpha1.ForceOverrideAnnotation] == "true"
+		what = fmt.Sprintf("force to %s", op.To)
+	}
+	move, why := d.plan(op)
 	if why != "" {
-		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("force to %s: %s", to, why))
+		d.note(v1alpha1.ReasonOperationRefused, what+": "+why)
 		d.dropRequest()
 		return
 	}
-	d.beginOperation(v1alpha1.OperationForce)
-	op := s.Status.Operation
-	op.To, op.Override, op.Overrides = v1alpha1.ServerState(to), override, f.overrides
+	d.beginOperation(operation)
+	begun := d.server.Status.Operation
+	begun.To, begun.Override, begun.Overrides = op.To, op.Override, move.overrides
 }
 
 // recordForce carries out what a forced move sets aside, and ends the operation.
@@ -276,21 +280,8 @@ func (d *decision) planDeclareClean() (Move, string) {
 	return f, why
 }
 
-// admitDeclareClean takes the declaration in, before anything is done.
-func (d *decision) admitDeclareClean() {
-	f, why := d.planDeclareClean()
-	if why != "" {
-		d.note(v1alpha1.ReasonOperationRefused, v1alpha1.OperationDeclareClean+": "+why)
-		d.dropRequest()
-		return
-	}
-	d.beginOperation(v1alpha1.OperationDeclareClean)
-	op := d.server.Status.Operation
-	op.To, op.Overrides = v1alpha1.StateAvailable, f.overrides
-}
-
-// planAgain plans an operation that was recorded, on what is known now.
-func (d *decision) planAgain(op *v1alpha1.OperationStatus) (Move, string) {
+// plan plans the move of an operation, on what is known now.
+func (d *decision) plan(op *v1alpha1.OperationStatus) (Move, string) {
 	if op.Name == v1alpha1.OperationDeclareClean {
 		return d.planDeclareClean()
 	}

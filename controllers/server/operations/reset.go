@@ -8,6 +8,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -25,21 +26,12 @@ func EndedReset(op *v1alpha1.OperationStatus) bool {
 	return op != nil && op.FinishedAt != nil && resets[op.Name] != ""
 }
 
-// Job is what this process knows of the call to the BMC that an operation led to.
-type Job struct {
-	// Known says that this process made the call; Running that it has not ended.
-	Known, Running bool
-	// Failure is what it failed with, in words; empty where it did not. Postponed says that the BMC was surely not asked, and
-	// that the operation is still wanted.
-	Failure   string
-	Postponed bool
-}
-
 // ResetInput is everything that a decision about a reset depends on. Reset changes none of it.
 type ResetInput struct {
 	// Server has an active operation.
 	Server *v1alpha1.Server
-	Job    Job
+	// Job is the call to the BMC that the operation led to.
+	Job power.Job
 	// Busy says that the BMC works on a request.
 	Busy bool
 	Now  time.Time
@@ -73,10 +65,10 @@ func Reset(in ResetInput) ResetOutput {
 		case in.Job.Running:
 			out.Progress = loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
 			return out
-		case in.Job.Failure == "":
+		case in.Job.Succeeded():
 			return end(v1alpha1.OperationSucceeded, "accepted by the BMC")
-		case !in.Job.Postponed:
-			return end(v1alpha1.OperationFailed, loop.Shortened(in.Job.Failure, loop.MaxMessage))
+		case !in.Job.Postponed():
+			return end(v1alpha1.OperationFailed, loop.Shortened(in.Job.Words, loop.MaxMessage))
 		}
 		op.State, op.BegunAt = v1alpha1.OperationPending, nil
 	}

@@ -3,6 +3,7 @@
 package operations
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/redfish"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -30,7 +33,8 @@ func restarts(state v1alpha1.OperationState, change ...func(*ResetInput)) ResetI
 
 func TestAResetIsAskedAtMostOnce(t *testing.T) {
 	const pending, begun = v1alpha1.OperationPending, v1alpha1.OperationInProgress
-	job := func(j Job) func(*ResetInput) { return func(in *ResetInput) { j.Known = true; in.Job = j } }
+	job := func(j power.Job) func(*ResetInput) { return func(in *ResetInput) { j.Known = true; in.Job = j } }
+	frozen := power.Job{Err: &redfish.NotAskedError{Err: &power.PostponedError{Cause: errors.New("frozen")}}, Words: "frozen"}
 	named := func(name string) func(*ResetInput) {
 		return func(in *ResetInput) { in.Server.Status.Operation.Name = name }
 	}
@@ -43,12 +47,12 @@ func TestAResetIsAskedAtMostOnce(t *testing.T) {
 		"one of a former entry is not begun":            {restarts(pending, func(in *ResetInput) { in.Server.Status.Lifecycle.Entry = 8 }), "Failed"},
 		"what is no reset asks for nothing":             {restarts(pending, named("park")), "Failed"},
 		"one that another manager began is not asked":   {restarts(begun), "Failed"},
-		"one that is under way is waited for":           {restarts(begun, job(Job{Running: true})), "InProgress"},
-		"one that the BMC accepted has ended":           {restarts(begun, job(Job{})), "Succeeded"},
-		"one that the BMC refused has ended":            {restarts(begun, job(Job{Failure: "no"})), "Failed"},
-		"one that was postponed is asked for again":     {restarts(begun, job(Job{Failure: "frozen", Postponed: true})), "Pending ForceRestart power cycle"},
-		"one that was postponed waits for a busy BMC":   {restarts(begun, job(Job{Failure: "frozen", Postponed: true}), func(in *ResetInput) { in.Busy = true }), "Pending"},
-		"one that was postponed till the server left":   {restarts(begun, job(Job{Failure: "frozen", Postponed: true}), func(in *ResetInput) { in.Server.Status.Lifecycle.Entry = 8 }), "Failed"},
+		"one that is under way is waited for":           {restarts(begun, job(power.Job{Running: true})), "InProgress"},
+		"one that the BMC accepted has ended":           {restarts(begun, job(power.Job{})), "Succeeded"},
+		"one that the BMC refused has ended":            {restarts(begun, job(power.Job{Err: errors.New("no"), Words: "no"})), "Failed"},
+		"one that was postponed is asked for again":     {restarts(begun, job(frozen)), "Pending ForceRestart power cycle"},
+		"one that was postponed waits for a busy BMC":   {restarts(begun, job(frozen), func(in *ResetInput) { in.Busy = true }), "Pending"},
+		"one that was postponed till the server left":   {restarts(begun, job(frozen), func(in *ResetInput) { in.Server.Status.Lifecycle.Entry = 8 }), "Failed"},
 		"a power change counts as what it does (cut)":   {restarts(pending, named("force-off-server")), "Pending ForceOff forced power-off"},
 		"a power change counts as what it does (on)":    {restarts(pending, named("force-on-server")), "Pending On power-on"},
 		"a restart of the system is a power cycle also": {restarts(pending, named("graceful-restart-server")), "Pending GracefulRestart power cycle"},

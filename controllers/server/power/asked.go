@@ -29,14 +29,28 @@ var LeadsTo = map[v1alpha1.PowerAction]redfish.PowerState{
 	v1alpha1.PowerActionForceOff:         redfish.PowerOff,
 }
 
-// Job is what this process knows of the call to the BMC that a request led to.
+// Job is what this process knows of a call to the BMC.
 type Job struct {
-	// Known says that this process made the call; else nothing besides holds.
-	Known, Succeeded bool
-	// Err is what it failed with, and Words the same in words that stay alike; both are empty while it runs.
+	// Known says that this process made the call, else nothing besides holds; Running that it has not ended.
+	Known, Running bool
+	// Err is what it failed with, and Words the same in words that stay alike; both are empty where it did not.
 	Err     error
 	Words   string
 	EndedAt time.Time
+}
+
+// Succeeded says that the BMC accepted the call.
+func (j Job) Succeeded() bool { return j.Known && !j.Running && j.Err == nil }
+
+// SettingRetry is the time between two attempts to make a setting that a BMC refuses and that holds nothing back.
+const SettingRetry = 10 * time.Minute
+
+// SettingPause is how long to leave a setting alone that failed: not long where the BMC was not even asked.
+func (j Job) SettingPause() time.Duration {
+	if NotAsked(j.Err) {
+		return RetryAfter(j.Err)
+	}
+	return SettingRetry
 }
 
 // Asked is the last power request and what this process knows of it.
@@ -120,7 +134,7 @@ func (a Asked) NotDone() error {
 }
 
 // Unsolved says that the last power change failed, or that it is not known yet whether it did.
-func (a Asked) Unsolved() bool { return a.outstanding() && !a.Job.Succeeded }
+func (a Asked) Unsolved() bool { return a.outstanding() && !a.Job.Succeeded() }
 
 // UnsettledFor is how long the request may still come true where it leads to a power state; 0 where it cannot.
 func (a Asked) UnsettledFor(power redfish.PowerState) time.Duration {

@@ -47,7 +47,7 @@ func asked(action v1alpha1.PowerAction, ago time.Duration, change ...func(*v1alp
 func shown(r *v1alpha1.PowerRequest)         { r.ShownAt = &r.AskedAt }
 func ofFormerEntry(r *v1alpha1.PowerRequest) { r.Entry = 6 }
 
-func accepted(in *Input) { in.Job = Job{Known: true, Succeeded: true} }
+func accepted(in *Input) { in.Job = Job{Known: true} }
 func failed(err error) func(*Input) {
 	return func(in *Input) { in.Job = Job{Known: true, Err: err, Words: err.Error()} }
 }

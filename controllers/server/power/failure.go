@@ -29,6 +29,21 @@ func NotAsked(err error) bool {
 	return errors.As(err, &never) && !errors.As(never.Err, &refused) && redfish.Reason(never.Err) == redfish.ReasonUnknownError
 }
 
+// PostponedError says that a request was kept from being sent by what ends by itself or is lifted, such as a freeze, rather
+// than because what was decided does not hold any more.
+type PostponedError struct{ Cause error }
+
+func (e *PostponedError) Error() string { return e.Cause.Error() }
+
+// Unwrap is the cause.
+func (e *PostponedError) Unwrap() error { return e.Cause }
+
+// Postponed says that the call was surely not made, and is still wanted.
+func (j Job) Postponed() bool {
+	var held *PostponedError
+	return NotAsked(j.Err) && errors.As(j.Err, &held)
+}
+
 // RetryAfter is how long to leave a BMC alone that refused a request: as long as it asks, and never less than a while; a
 // shorter one where it was not even asked.
 func RetryAfter(err error) time.Duration {
@@ -70,7 +85,7 @@ func (a Asked) Recorded() *v1alpha1.PowerRequest {
 		return request
 	}
 	switch {
-	case request.ShownAt != nil, a.Job.Succeeded:
+	case request.ShownAt != nil, a.Job.Succeeded():
 		request.Refusal, request.Refusals = "", 0
 	case a.Job.Known && redfish.Refused(a.Job.Err):
 		refuse(request, loop.Shortened(a.Job.Words, maxRefusal), metav1.NewMicroTime(a.Now))

@@ -38,19 +38,28 @@ type Reading struct {
 	Fresh bool
 }
 
+// Reachable says that the BMC answered.
+func (r Reading) Reachable() bool { return r.Tried && r.Failure == "" }
+
+// Silent is what is waited for where the BMC cannot be asked or does not answer; empty where it answers.
+func (r Reading) Silent() string {
+	if r.Lacks == "" && r.Failure != "" {
+		return "the BMC, which does not answer: " + r.Failure
+	}
+	return r.Lacks
+}
+
 // Shows says that the machine is seen in a power state. Unknown is not Off.
 func (r Reading) Shows(power redfish.PowerState) bool {
-	return r.Same && r.Tried && r.Failure == "" && r.Power == power
+	return r.Same && r.Reachable() && r.Power == power
 }
 
 // Known says whether a power request may rely on the reading, and what it waits for where it may not. poll says that the
 // wait is for the BMC to show something; its progress has no time then.
 func (r Reading) Known() (p loop.Progress, poll, ok bool) {
-	switch {
-	case r.Lacks != "":
-		return loop.Waiting(WaitsForReading, r.Lacks, 0), false, false
-	case r.Failure != "":
-		return loop.Waiting(WaitsForReading, "the BMC, which does not answer: "+r.Failure, 0), false, false
+	switch silent := r.Silent(); {
+	case silent != "":
+		return loop.Waiting(WaitsForReading, silent, 0), false, false
 	case r.Tried && !r.Same:
 		return loop.Waiting(WaitsForReading, "the BMC to answer for this server's own machine", 0), true, false
 	case r.Tried && r.Power != redfish.PowerOn && r.Power != redfish.PowerOff: // said of an old reading too, so that it stays the same

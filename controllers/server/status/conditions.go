@@ -13,7 +13,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -46,7 +45,7 @@ func (r *record) recordReachable() {
 	case !b.News && meta.IsStatusConditionFalse(r.s.Status.Conditions, v1alpha1.ConditionBMCReachable):
 		// it was not even asked; what was said before says more
 	default:
-		r.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, b.Reason, diag.Shortened(b.Message, maxMessage))
+		r.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, b.Reason, b.Message)
 	}
 }
 
@@ -65,39 +64,46 @@ func (r *record) recordIdentity() {
 
 // recordClaimMissing names a claim that is gone without a release record: that is unknown, not ended.
 func (r *record) recordClaimMissing() {
-	ref := r.s.Spec.ServerClaimRef
-	if !r.Facts.Claim.Missing || ref == nil {
+	reason, message := claimMissing(r)
+	if reason == "" {
 		r.drop(v1alpha1.ConditionClaimMissing)
 		return
 	}
-	if r.Claim == nil {
-		r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNotFound,
-			fmt.Sprintf("the claim %s/%s does not exist and no release is recorded; "+
-				"the server is kept as it is until the claim returns or %s", ref.Namespace, ref.Name, lettingGo(r.Governance.Bundle, r.s)))
-		return
+	r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, reason, message)
+}
+
+// claimMissing says why the claim that the server names does not hold it; empty where one does, or none is named.
+func claimMissing(r *record) (reason, message string) {
+	ref, claim := r.s.Spec.ServerClaimRef, r.Claim
+	if !r.Facts.Claim.Missing || ref == nil {
+		return "", ""
 	}
-	holder := string(r.Claim.UID) == r.s.Annotations[v1alpha1.ClaimUIDAnnotation]
-	if named := r.Claim.Spec.ServerRef; holder && named != nil && named.Name != r.s.Name {
-		r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
-			"the claim %s/%s that holds this server names server %q: where nothing was booted for it the reference is taken back, "+
-				"else the server is kept until it is released", ref.Namespace, ref.Name, named.Name))
-		return
+	recorded := r.s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	switch name := ref.Namespace + "/" + ref.Name; {
+	case claim == nil:
+		return v1alpha1.ReasonClaimNotFound, fmt.Sprintf("the claim %s does not exist and no release is recorded; "+
+			"the server is kept as it is until the claim returns or %s", name, lettingGo(r.Governance.Bundle, r.s))
+	case string(claim.UID) == recorded && namedElsewhere(r):
+		return v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
+			"the claim %s that holds this server names server %q. Where nothing was booted for it the reference is taken back, "+
+				"else the server is kept until it is released", name, claim.Spec.ServerRef.Name)
+	case string(claim.UID) == recorded:
+		return "", "" // the binding is being written
+	case recorded == "" && namedElsewhere(r):
+		return v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
+			"the claim %s names server %q and holds nothing here: clear spec.serverClaimRef of this server; do not delete the claim for it",
+			name, claim.Spec.ServerRef.Name)
+	default:
+		return v1alpha1.ReasonClaimUIDMismatch, fmt.Sprintf("the claim %s is not the one that holds this server: it has UID %q, the holder had %q. "+
+			"The server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
+			"or %s", name, claim.UID, recorded, lettingGo(r.Governance.Bundle, r.s))
 	}
-	if holder {
-		r.drop(v1alpha1.ConditionClaimMissing) // the binding is being written
-		return
-	}
-	if named := r.Claim.Spec.ServerRef; named != nil && named.Name != r.s.Name && r.s.Annotations[v1alpha1.ClaimUIDAnnotation] == "" {
-		r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
-			"the claim %s/%s names server %q and holds nothing here: clear spec.serverClaimRef of this server; do not delete the claim for it",
-			ref.Namespace, ref.Name, named.Name))
-		return
-	}
-	r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimUIDMismatch,
-		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %q, the holder had %q; "+
-			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
-			"or %s",
-			ref.Namespace, ref.Name, r.Claim.UID, r.s.Annotations[v1alpha1.ClaimUIDAnnotation], lettingGo(r.Governance.Bundle, r.s)))
+}
+
+// namedElsewhere says that the claim names another server.
+func namedElsewhere(r *record) bool {
+	named := r.Claim.Spec.ServerRef
+	return named != nil && named.Name != r.s.Name
 }
 
 // lettingGo says what somebody does with a server whose claim is gone, by what its state takes.
@@ -105,11 +111,11 @@ func lettingGo(b *bundle.Bundle, s *v1alpha1.Server) string {
 	state := s.Status.State
 	switch {
 	case b == nil || b.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
-		return fmt.Sprintf("somebody releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
+		return fmt.Sprintf("a user releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
 	case b.Lifecycle.Ensures(engine.State(state), policies.EffectForgetHolder):
-		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
+		return "a user clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
-	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
+	return fmt.Sprintf("a user releases it (annotation %s=%s), which is refused in state %s",
 		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) +
 		operations.Instead(b, s, v1alpha1.OperationRelease)
 }
@@ -127,7 +133,7 @@ func (r *record) recordHalt() {
 	if l := r.s.Status.Lifecycle; l != nil && (!halted || len(l.Halts) == 0 || l.Halts[len(l.Halts)-1].Revision != l.Revision) {
 		l.Halt(metav1.NewMicroTime(r.Now))
 	}
-	r.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(r.Decision.Halt.Cause), diag.Shortened(message, maxMessage))
+	r.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(r.Decision.Halt.Cause), message)
 }
 
 // recordBehind says that the server cannot come under the revision that it is to be governed by, because that one has dropped
@@ -151,7 +157,7 @@ func (r *record) rests() bool {
 func (r *record) recordWithheld() {
 	switch {
 	case r.Withheld != nil:
-		r.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, r.Withheld.Reason, diag.Shortened(r.Withheld.Message, maxMessage))
+		r.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, r.Withheld.Reason, r.Withheld.Message)
 	case r.LetThrough || r.Decision.Moves() || (r.Outcome.Settled() && !r.Gated.Postponed):
 		r.drop(v1alpha1.ConditionWithheld)
 	}

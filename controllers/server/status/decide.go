@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -19,7 +18,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -28,23 +26,15 @@ import (
 // not worth a write.
 const WorthTelling = 15 * time.Second
 
-// maxMessage keeps the message of a condition readable; the API accepts more.
-const maxMessage = loop.MaxMessage
-
 // Input is everything that the status is made of. Nothing in it is changed.
 type Input struct {
-	Server     *v1alpha1.Server
-	Now        time.Time
+	// Observation is what the facts were made of; its Server is the server as it is about to be stored.
+	policies.Observation
+	Facts      *policies.Facts
 	Decision   engine.Decision
 	Gated      gates.Output
 	Outcome    loop.Outcome
 	Governance rollout.Governance
-	Settings   bundle.Settings
-	Facts      *policies.Facts
-	System     policies.SystemReading
-	Claim      *v1alpha1.ServerClaim
-	Inventory  *policyv1alpha1.ServerInventory
-	Proof      policies.Proof
 	// Clock is that of the deadline, to be stored; nil where the stored one still serves.
 	Clock   *v1alpha1.DeadlineClock
 	Reading Reading
@@ -169,10 +159,10 @@ func (r *record) condition(kind string, status metav1.ConditionStatus, reason, m
 	SetCondition(r.s, r.Now, kind, status, reason, message)
 }
 
-// SetCondition sets a condition of a server.
+// SetCondition sets a condition of a server, and shortens its message.
 func SetCondition(s *v1alpha1.Server, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: message, ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now)})
+		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now)})
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.

@@ -39,8 +39,8 @@ func TestWhatReadySaysOfAServer(t *testing.T) {
 			s := &v1alpha1.Server{}
 			s.Status.State = "Available"
 			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon), Revision: b.Revision.Name}
-			in := Input{Server: s, Now: noon, Decision: c.decision, Gated: c.gated, Governance: rollout.Governance{Bundle: b},
-				Settings: b.Settings, Facts: &policies.Facts{}}
+			in := Input{Observation: policies.Observation{Server: s, Now: noon, Settings: b.Settings}, Decision: c.decision, Gated: c.gated, Governance: rollout.Governance{Bundle: b},
+				Facts: &policies.Facts{}}
 			before := s.DeepCopy()
 			got := Decide(in)
 			ready := meta.FindStatusCondition(got.Server.Status.Conditions, v1alpha1.ConditionReady)

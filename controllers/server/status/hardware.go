@@ -13,7 +13,6 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -88,7 +87,7 @@ func (r *record) recordHealth() {
 	if reason == v1alpha1.ReasonHealthOK {
 		status = metav1.ConditionTrue
 	}
-	r.condition(v1alpha1.ConditionHealthy, status, reason, diag.Shortened(healthWords(reason, r.Reading.Snapshot.Critical, stops), maxMessage))
+	r.condition(v1alpha1.ConditionHealthy, status, reason, healthWords(reason, r.Reading.Snapshot.Critical, stops))
 }
 
 // healthWords say what the BMC reports, which part it is, and what follows.

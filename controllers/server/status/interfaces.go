@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -61,7 +60,7 @@ func (r *record) recordInterfaces() {
 		return // the BMC does not answer in full; what was said before stands
 	}
 	r.condition(v1alpha1.ConditionInterfacesUnknown, metav1.ConditionTrue, v1alpha1.ReasonInterfacesUnreported,
-		diag.Shortened(withoutInterfaces(r.s, r.Stated.Unread), maxMessage))
+		withoutInterfaces(r.s, r.Stated.Unread))
 }
 
 // withoutInterfaces says what is wrong, what follows and what to do.

@@ -15,7 +15,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -32,7 +31,7 @@ func (r *record) recordMaintenance() {
 	}
 	reason, why := r.maintenanceWaits()
 	r.condition(v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue, reason,
-		diag.Shortened(fmt.Sprintf("maintenance %s/%s has not begun: %s", ref.Namespace, ref.Name, why), maxMessage))
+		fmt.Sprintf("maintenance %s/%s has not begun: %s", ref.Namespace, ref.Name, why))
 }
 
 // inMaintenance says that a state is one in which a maintenance has the server.
@@ -54,7 +53,7 @@ func (r *record) maintenanceWaits() (reason, why string) {
 		why = r.Decision.Message
 	}
 	if silent := r.silence(); silent != "" {
-		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so that nobody knows whether the machine is on"
+		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so the manager does not know whether the machine is on"
 	}
 	return reason, why
 }

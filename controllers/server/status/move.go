@@ -83,9 +83,9 @@ func (r *record) recordAdopted() {
 		if r.Governance.Resting != nil {
 			reason = v1alpha1.ReasonRestEnded
 		}
-		r.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, diag.Shortened(fmt.Sprintf(
+		r.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, fmt.Sprintf(
 			"it goes on in %s under policy revision %s, as entry %d: no report and no wipe of the former entry counts; %s",
-			r.Decision.To, r.Governance.Bundle.Revision.Name, s.Status.Lifecycle.Entry+1, r.Governance.Because), maxMessage))
+			r.Decision.To, r.Governance.Bundle.Revision.Name, s.Status.Lifecycle.Entry+1, r.Governance.Because))
 		return
 	case s.Status.Lifecycle != nil:
 		r.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonFoundInState, fmt.Sprintf(

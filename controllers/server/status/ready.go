@@ -44,7 +44,7 @@ func (r *record) recordReady() {
 	case r.Gated.Postponed || !r.Outcome.Settled():
 		r.recordWaiting()
 	default:
-		r.ready(metav1.ConditionTrue, v1alpha1.ReasonStable, r.Decision.Message)
+		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, r.Decision.Message)
 		r.drop(v1alpha1.ConditionReconciling)
 		r.drop(v1alpha1.ConditionStalled)
 	}
@@ -76,9 +76,9 @@ func (r *record) says(means string) string {
 	case r.Governance.Bundle.Lifecycle.Says(l.Rule) != "":
 		return r.Governance.Bundle.Lifecycle.Says(l.Rule)
 	case l.Rule == v1alpha1.RuleForced:
-		return "Somebody forced it here; status.lifecycle.history says who and why. When that is over, retry."
+		return "A user forced it here; status.lifecycle.history says who and why. When that is over, retry."
 	case l.Rule == v1alpha1.RuleAdopted:
-		return "Whoever ran it before left it here. See to the cause, then retry."
+		return "The operator that ran it before left it here. See to the cause, then retry."
 	}
 	return means
 }
@@ -122,29 +122,25 @@ func (r *record) moving() {
 	if !r.Outcome.Settled() && r.pendingFor() > WorthTelling {
 		message = fmt.Sprintf("%s Waits in %s: %s", r.Decision.Message, r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
-	r.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
+	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
 	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
-}
-
-func (r *record) ready(status metav1.ConditionStatus, reason, message string) {
-	r.condition(v1alpha1.ConditionReady, status, reason, diag.Shortened(message, maxMessage))
 }
 
 // reconciling says why the server is not Ready, and that it is on its way.
 func (r *record) reconciling(reason, message string) {
-	r.ready(metav1.ConditionFalse, reason, message)
+	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	r.underWay(reason, message)
 }
 
 func (r *record) underWay(reason, message string) {
-	r.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
+	r.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
 	r.drop(v1alpha1.ConditionStalled)
 }
 
 // stalled says why the server is not Ready, and that somebody has to act.
 func (r *record) stalled(reason, message string) {
-	r.ready(metav1.ConditionFalse, reason, message)
-	r.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
+	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	r.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
 	r.drop(v1alpha1.ConditionReconciling)
 }
 
