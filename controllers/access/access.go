@@ -5,6 +5,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -27,22 +28,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Option adds what the manager knows beyond the objects.
-type Option func(*redfish.Endpoint)
-
-// WithCABundle lets BMCs be trusted by these PEM certificates instead of the system's; empty changes nothing.
-func WithCABundle(pem []byte) Option {
-	return func(e *redfish.Endpoint) {
-		if len(pem) > 0 {
-			e.CABundle = pem
-		}
-	}
-}
-
 // Location is where a BMC is.
 type Location struct {
 	IP string
-	// MACAddress is empty where nobody gave it.
+	// MACAddress may be empty.
 	MACAddress string
 }
 
@@ -67,16 +56,21 @@ func Locate(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC) (Location, 
 }
 
 // Resolve returns how a BMC is reached, from what is written at this moment. It asks no hardware. The error is an *Error
-// where an object is missing or unusable.
-func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings bundle.Settings, options ...Option) (hardware.Target, error) {
+// where an object is missing or unusable. The BMC is trusted by the PEM certificates of caBundle instead of the system's;
+// empty changes nothing.
+func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings bundle.Settings, caBundle []byte) (hardware.Target, error) {
 	location, err := Locate(ctx, r, bmc)
 	if err != nil {
 		return hardware.Target{}, err
 	}
-	endpoint, err := reach(bmc.Spec.Protocol, location.IP, settings, options)
-	if err != nil {
-		return hardware.Target{}, err
+	p := bmc.Spec.Protocol
+	switch p.Name {
+	case v1alpha1.ProtocolRedfish, v1alpha1.ProtocolRedfishLocal, v1alpha1.ProtocolRedfishWithRegistryPatch:
+	default:
+		return hardware.Target{}, &Error{v1alpha1.ReasonProtocolUnsupported,
+			fmt.Sprintf("the protocol %q is reserved and not spoken, so that the BMC is never asked; set spec.protocol.name to Redfish", p.Name)}
 	}
+	endpoint := Reach(location.IP, p.Scheme, p.Port, settings, caBundle)
 	secret, credentials, err := readSecret(ctx, r, bmc.Spec.BMCSecretRef.Name)
 	if err != nil {
 		return hardware.Target{}, err
@@ -91,38 +85,20 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	return hardware.Target{Key: string(bmc.UID), Endpoint: endpoint, Credentials: credentials}, nil
 }
 
-const (
-	schemeHTTPS = string(v1alpha1.ProtocolSchemeHTTPS)
-	portHTTPS   = 443
-	portHTTP    = 80
-)
-
-func reach(p v1alpha1.Protocol, address string, settings bundle.Settings, options []Option) (redfish.Endpoint, error) {
-	switch p.Name {
-	case v1alpha1.ProtocolRedfish, v1alpha1.ProtocolRedfishLocal, v1alpha1.ProtocolRedfishWithRegistryPatch:
-	default:
-		return redfish.Endpoint{}, &Error{v1alpha1.ReasonProtocolUnsupported,
-			fmt.Sprintf("the protocol %q is reserved and not spoken, so that the BMC is never asked; set spec.protocol.name to Redfish", p.Name)}
-	}
-	return Reach(address, p.Scheme, p.Port, settings, options...), nil
-}
+const schemeHTTPS = string(v1alpha1.ProtocolSchemeHTTPS)
 
 // Reach says how an address is asked: https on 443 unless said otherwise, with certificates checked unless the policy
 // says otherwise.
-func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings bundle.Settings, options ...Option) redfish.Endpoint {
-	e := redfish.Endpoint{Address: address, Port: int(port), Scheme: string(scheme)}
-	if e.Scheme == "" {
-		e.Scheme = schemeHTTPS
+func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings bundle.Settings, caBundle []byte) redfish.Endpoint {
+	scheme = cmp.Or(scheme, v1alpha1.ProtocolSchemeHTTPS)
+	usual := int32(80)
+	if scheme == v1alpha1.ProtocolSchemeHTTPS {
+		usual = 443
 	}
-	if e.Port == 0 {
-		e.Port = portHTTP
-		if e.Scheme == schemeHTTPS {
-			e.Port = portHTTPS
-		}
-	}
-	e.InsecureSkipVerify = settings.BMCTLS == bundle.TLSInsecure
-	for _, option := range options {
-		option(&e)
+	e := redfish.Endpoint{Address: address, Port: int(cmp.Or(port, usual)), Scheme: string(scheme),
+		InsecureSkipVerify: settings.BMCTLS == bundle.TLSInsecure}
+	if len(caBundle) > 0 {
+		e.CABundle = caBundle
 	}
 	return e
 }
@@ -141,15 +117,16 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
 		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
 	}
-	if c.Username == "" {
-		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
-			fmt.Sprintf("the BMCSecret %q has no key username; add it", name)}
+	missing := ""
+	switch {
+	case c.Username == "":
+		missing = v1alpha1.BMCSecretUsernameKey
+	case !has(secret, v1alpha1.BMCSecretPasswordKey):
+		missing = v1alpha1.BMCSecretPasswordKey
+	default:
+		return secret, c, nil
 	}
-	if !has(secret, v1alpha1.BMCSecretPasswordKey) {
-		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
-			fmt.Sprintf("the BMCSecret %q has no key password; add it", name)}
-	}
-	return secret, c, nil
+	return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing, fmt.Sprintf("the BMCSecret %q has no key %s; add it", name, missing)}
 }
 
 // value prefers stringData, as an API server would when it merges the two.

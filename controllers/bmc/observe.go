@@ -48,7 +48,7 @@ func (v *scope) resolve(ctx context.Context) error {
 	location, err := access.Locate(ctx, v.Client, v.bmc)
 	if err == nil {
 		v.location = location
-		v.target, err = access.Resolve(ctx, v.Client, v.bmc, v.Bundles.Active().Settings, access.WithCABundle(v.CABundle))
+		v.target, err = access.Resolve(ctx, v.Client, v.bmc, v.Bundles.Active().Settings, v.CABundle)
 	}
 	if err != nil && !errors.As(err, &v.targetErr) {
 		return err

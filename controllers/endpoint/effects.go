@@ -135,7 +135,7 @@ func (v *scope) troubleMessage(err error) string {
 
 func (v *scope) reach() redfish.Endpoint {
 	row := v.facts.row
-	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, access.WithCABundle(v.CABundle))
+	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, v.CABundle)
 }
 
 // readSecret reads the BMCSecret of the endpoint's name; nil where there is none.
