@@ -36,15 +36,3 @@ func copiedLabels(annotation string) map[string]string {
 	}
 	return copied
 }
-
-// renderLabels is deterministic; no labels are nothing to remember.
-func renderLabels(copied map[string]string) string {
-	if len(copied) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(copied)
-	if err != nil {
-		return "" // cannot happen: strings always encode
-	}
-	return string(text)
-}

@@ -71,20 +71,18 @@ func (v *scope) readOwned(ctx context.Context) error {
 func (v *scope) readHardware() {
 	defer v.noteReading()
 	if v.targetErr != nil {
-		v.subjects.drop(v.cache, v.bmc.Name)
+		v.rename(v.bmc.Name, "")
 		return
 	}
 	way := wayTo(v.target)
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
-	v.subjects.become(v.cache, v.bmc.Name, v.name)
+	v.rename(v.bmc.Name, v.name)
 	maxAge, due := v.pollInterval(), due(v.owned)
-	if !v.unreadSince().IsZero() {
+	begun, accepted := v.cache.Reading(v.name).Begun, v.acceptanceSeen()
+	unread := !accepted.IsZero() && !begun.After(accepted) // the acceptance speaks of what is there since
+	if unread || !due.IsZero() && begun.Before(due) && !v.now.Before(due) {
 		maxAge = 0
-		v.reader.forget(v.target.Key)
-	}
-	if !due.IsZero() && v.cache.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
-		maxAge = 0
-		v.reader.forget(v.target.Key)
+		v.systemsRead.forget(v.target.Key)
 	}
 	reading, fresh := v.cache.Refresh(v.name, v.target, maxAge)
 	v.reading = reading
@@ -102,7 +100,7 @@ func (v *scope) readHardware() {
 // noteReading shows the reconciles of other BMCs what this one shows.
 func (v *scope) noteReading() {
 	if silent, known := v.silence(); known {
-		v.silences.note(v.bmc.Name, silent)
+		v.silent.put(v.bmc.Name, silent)
 	}
 	if v.usable() {
 		v.sightings.note(v.bmc.Name, v.reading.Value.Systems)
@@ -116,7 +114,7 @@ func (v *scope) knownFacts() facts {
 		byUUID: map[string][]server{}, remembered: map[string]server{},
 		incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
 	}
-	if v.acceptanceCounts() {
+	if seen := v.acceptanceSeen(); !seen.IsZero() && v.reading.Begun.After(seen) {
 		f.accepted = acceptedText(v.bmc)
 	}
 	for i := range v.owned {

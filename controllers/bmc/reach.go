@@ -3,7 +3,6 @@
 package bmc
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,28 +10,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
-
-// silences knows which BMCs gave this process no answer when it asked them last.
-type silences struct {
-	mu sync.Mutex
-	of map[string]bool
-}
-
-func (s *silences) note(bmc string, silent bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if silent {
-		s.of[bmc] = true
-	} else {
-		delete(s.of, bmc)
-	}
-}
-
-func (s *silences) has(bmc string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.of[bmc]
-}
 
 // lostFor is how long a BMC has been seen to give no answer; 0 where it answers, or the manager does not ask it. The time in which no
 // manager was running does not count, and what another process saw has to be seen by this one before it counts in full.
@@ -43,7 +20,7 @@ func (s *subject) lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
 	}
 	since := c.LastTransitionTime.Time
 	lost := now.Sub(since) - s.Absent(since, now)
-	if !s.silences.has(b.Name) {
+	if !s.silent.get(b.Name) {
 		lost = min(lost, s.TakeOverAfter-unconfirmed)
 	}
 	return max(lost, 1)

@@ -4,6 +4,7 @@ package bmc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -51,14 +52,10 @@ func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
 	}
-	text := renderLabels(remember)
-	switch {
-	case text != "" && s.Annotations == nil:
-		s.Annotations = map[string]string{v1alpha1.LabelsAnnotation: text}
-	case text != "":
-		s.Annotations[v1alpha1.LabelsAnnotation] = text
-	default:
+	if len(remember) == 0 {
 		delete(s.Annotations, v1alpha1.LabelsAnnotation)
+	} else if text, err := json.Marshal(remember); err == nil { // strings always encode
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.LabelsAnnotation, string(text))
 	}
 }
 

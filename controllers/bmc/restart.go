@@ -34,8 +34,6 @@ type sentReset struct {
 	err   error
 }
 
-func newResets() *resets { return &resets{of: map[string]sentReset{}} }
-
 func (r *resets) begin(uid, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

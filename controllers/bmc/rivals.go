@@ -5,7 +5,6 @@ package bmc
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +21,8 @@ import (
 // sightings knows which systems each BMC showed this process when it answered last, by UUID in either byte order.
 type sightings struct {
 	mu sync.Mutex
-	of map[string][]string        // the UUIDs, by BMC
-	by map[string]map[string]bool // the BMCs, by UUID
-}
-
-func newSightings() *sightings {
-	return &sightings{of: map[string][]string{}, by: map[string]map[string]bool{}}
+	of map[string][]string // the UUIDs, by BMC
+	by index               // the BMCs, by UUID
 }
 
 func oneSpelling(uuid string) string {
@@ -47,10 +42,7 @@ func (s *sightings) note(bmc string, systems []System) {
 	s.remove(bmc)
 	s.of[bmc] = shown
 	for _, uuid := range shown {
-		if s.by[uuid] == nil {
-			s.by[uuid] = map[string]bool{}
-		}
-		s.by[uuid][bmc] = true
+		s.by.add(uuid, bmc)
 	}
 }
 
@@ -62,10 +54,7 @@ func (s *sightings) forget(bmc string) {
 
 func (s *sightings) remove(bmc string) {
 	for _, uuid := range s.of[bmc] {
-		delete(s.by[uuid], bmc)
-		if len(s.by[uuid]) == 0 {
-			delete(s.by, uuid)
-		}
+		s.by.remove(uuid, bmc)
 	}
 	delete(s.of, bmc)
 }
@@ -81,7 +70,7 @@ func (s *sightings) has(bmc string) bool {
 func (s *sightings) showing(uuid string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.by[oneSpelling(uuid)]))
+	return s.by[oneSpelling(uuid)].UnsortedList()
 }
 
 // rivals lists the other BMCs that show a system as well, sorted. One that has given no answer for as long as it takes to

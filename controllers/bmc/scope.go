@@ -105,7 +105,7 @@ func (v *scope) retryAccess() loop.Progress {
 	if v.targetErr != nil {
 		return loop.Holds() // the manager looks for what is missing without being asked
 	}
-	v.reader.forget(v.target.Key)
+	v.systemsRead.forget(v.target.Key)
 	defer v.cache.Refresh(v.name, v.target, anew)
 	if done, again := v.Clients.Retry(v.target.Key); !done {
 		v.notices = append(v.notices, notice{corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, fmt.Sprintf(
@@ -137,7 +137,16 @@ func (v *scope) acceptanceNotice() (n notice, due bool) {
 	if v.consumed {
 		n.reason = v1alpha1.ReasonAcceptanceRemoved
 	}
-	return n, n.message != "" && (v.consumed || v.acceptances.news(string(v.bmc.UID), n.message))
+	if n.message == "" || v.consumed {
+		return n, n.message != ""
+	}
+	seen := v.acceptances.get(string(v.bmc.UID))
+	if seen.value == "" || seen.message == n.message {
+		return n, false
+	}
+	seen.message = n.message
+	v.acceptances.put(string(v.bmc.UID), seen)
+	return n, true
 }
 
 // Finalize implements loop.Scope: it gives the session back. The Servers stay as they are.

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -29,17 +28,12 @@ func (v *scope) record(verdict verdict, o loop.Outcome) {
 	status.ObservedGeneration = v.endpoint.Generation
 	v.set(v1alpha1.ConditionMatched, verdict.matched, verdict.matchReason, verdict.matchMessage)
 	v.set(v1alpha1.ConditionReady, verdict.reason == v1alpha1.ReasonBMCCreated, verdict.reason, verdict.message)
-	v.remember()
-}
-
-// remember keeps the time of the last refusal where a manager that restarts finds it. The condition's own time would
-// stand still while the accounts are refused again and again, and each restart would offer them once more.
-func (v *scope) remember() {
-	if v.refusedAt.IsZero() {
-		return
+	// A manager that restarts finds the time of the last refusal here. The condition's own time would stand still while the
+	// accounts are refused again and again, and each restart would offer them once more.
+	if !v.refusedAt.IsZero() {
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		ready.LastTransitionTime = metav1.NewTime(v.refusedAt.Truncate(time.Second)) // as the API stores it
 	}
-	ready := meta.FindStatusCondition(v.endpoint.Status.Conditions, v1alpha1.ConditionReady)
-	ready.LastTransitionTime = metav1.NewTime(v.refusedAt.Truncate(time.Second)) // as the API stores it
 }
 
 func (v *scope) set(kind string, holds bool, reason, message string) {
@@ -51,6 +45,3 @@ func (v *scope) set(kind string, holds bool, reason, message string) {
 		Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: v.endpoint.Generation,
 	})
 }
-
-// hold keeps the endpoint until its BMC is gone; only an endpoint that may have one is held.
-func (v *scope) hold() { controllerutil.AddFinalizer(v.endpoint, v1alpha1.FinalizerEndpoint) }

@@ -84,6 +84,6 @@ func (v *scope) rests(refusal string) time.Duration {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonCredentialsRefused || c.Message != refusal {
 		return 0
 	}
-	// remember sees to it that this is the time of the last refusal.
+	// record sees to it that this is the time of the last refusal.
 	return max(0, c.LastTransitionTime.Add(v.CredentialCoolDown).Sub(v.now()))
 }

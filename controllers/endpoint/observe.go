@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,12 +66,8 @@ func (v *scope) findBMC(ctx context.Context) error {
 		return nil
 	}
 	taken := &v1alpha1.BMC{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, taken)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get BMC %s: %w", v.endpoint.Name, err)
+	if err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, taken); err != nil {
+		return wrapped(client.IgnoreNotFound(err), "get BMC %s", v.endpoint.Name)
 	}
 	v.facts.holder = reachedBy(taken)
 	return nil
