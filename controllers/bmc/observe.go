@@ -38,7 +38,7 @@ func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Scope[deci
 	if v.certificate, err = v.readCertificate(ctx); err != nil {
 		return nil, err
 	}
-	if v.facts, err = v.registrar().readFacts(ctx, v.knownFacts()); err != nil {
+	if v.facts, err = v.readFacts(ctx, v.knownFacts()); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -75,25 +75,25 @@ func (s *sightings) showing(uuid string) []string {
 
 // rivals lists the other BMCs that show a system as well, sorted. One that has given no answer for as long as it takes to
 // lose its Servers is none.
-func (r registrar) rivals(ctx context.Context, uuid string) ([]string, error) {
-	names := r.sightings.showing(uuid)
-	undecided, err := r.undecided(ctx)
+func (v *scope) rivals(ctx context.Context, uuid string) ([]string, error) {
+	names := v.sightings.showing(uuid)
+	undecided, err := v.undecided(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []string
 	for _, name := range append(names, undecided...) {
-		if name == r.bmc.Name || slices.Contains(list, name) {
+		if name == v.bmc.Name || slices.Contains(list, name) {
 			continue
 		}
 		other := &v1alpha1.BMC{}
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
+		if err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
 			if apierrors.IsNotFound(err) {
 				continue
 			}
 			return nil, fmt.Errorf("get BMC %s: %w", name, err)
 		}
-		if r.lostFor(other, r.now) < r.TakeOverAfter {
+		if v.lostFor(other, v.now) < v.TakeOverAfter {
 			list = append(list, name)
 		}
 	}
@@ -103,17 +103,17 @@ func (r registrar) rivals(ctx context.Context, uuid string) ([]string, error) {
 
 // undecided lists the BMCs that another process refused a system to as it did this one, and that this process has not read
 // yet: a restart must not make an incumbent of the one that is read first.
-func (r registrar) undecided(ctx context.Context) ([]string, error) {
-	if !inConflict(r.bmc) {
+func (v *scope) undecided(ctx context.Context) ([]string, error) {
+	if !inConflict(v.bmc) {
 		return nil, nil
 	}
 	var list v1alpha1.BMCList
-	if err := r.Client.List(ctx, &list); err != nil {
+	if err := v.Client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list the BMCs: %w", err)
 	}
 	var names []string
 	for i := range list.Items {
-		if inConflict(&list.Items[i]) && !r.sightings.has(list.Items[i].Name) {
+		if inConflict(&list.Items[i]) && !v.sightings.has(list.Items[i].Name) {
 			names = append(names, list.Items[i].Name)
 		}
 	}

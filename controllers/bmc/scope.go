@@ -67,23 +67,19 @@ func (v *scope) ensure(ctx context.Context, effect string) loop.Progress {
 		return loop.Holds()
 	case EffectRestartBMC:
 		var p loop.Progress
-		p, v.restarted = v.restarter().restart(ctx)
+		p, v.restarted = v.restart(ctx)
 		return p
 	case EffectRetryAccess:
 		return v.retryAccess()
 	case EffectFollowLabels:
-		return v.registrar().followLabels(ctx, v.owned)
+		return v.followLabels(ctx)
 	case EffectRegisterSystems:
-		p := v.registrar().register(ctx, v.plan)
+		p := v.register(ctx)
 		v.consumed = v.plan.consumed && p.Phase == loop.Done
 		return p
 	}
 	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect), 0)
 }
-
-func (v *scope) restarter() restarter { return restarter{subject: v.subject, observed: &v.observed} }
-
-func (v *scope) registrar() registrar { return registrar{subject: v.subject, bmc: v.bmc, now: v.now} }
 
 // statusInput gathers what status says once the effects were applied.
 func (v *scope) statusInput() status.Input {

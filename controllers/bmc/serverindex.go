@@ -69,23 +69,23 @@ func (s *serverIndex) of(uuid string) []string {
 
 // standsFor names a Server that stands for a machine, empty where there is none. It is called under the lock of the UUID.
 // The cache and the index need no list. A Server of the index is read past the cache, because it may have gone (order 4).
-func (r registrar) standsFor(ctx context.Context, uuid string) (string, error) {
-	if err := r.servers.load(ctx, r.Reader); err != nil {
+func (v *scope) standsFor(ctx context.Context, uuid string) (string, error) {
+	if err := v.servers.load(ctx, v.Reader); err != nil {
 		return "", err
 	}
-	known, err := serversOf(ctx, r.Client, uuid)
+	known, err := serversOf(ctx, v.Client, uuid)
 	if err != nil {
 		return "", err
 	}
 	if len(known) > 0 {
 		return known[0].name, nil
 	}
-	for _, name := range r.servers.of(uuid) {
-		stands, err := namedFor(ctx, r.Reader, name, uuid)
+	for _, name := range v.servers.of(uuid) {
+		stands, err := namedFor(ctx, v.Reader, name, uuid)
 		if err != nil || stands {
 			return name, err
 		}
-		r.servers.forget(uuid, name)
+		v.servers.forget(uuid, name)
 	}
 	return "", nil
 }
