@@ -22,8 +22,6 @@ type edition struct {
 	generation int64
 }
 
-func editionOf(c *policyv1alpha1.FleetControl) edition { return edition{c.UID, c.Generation} }
-
 func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker) *controlCounter {
 	l := &controlCounter{of: of, breaker: newWatch(breaker)}
 	for i := range budgets {

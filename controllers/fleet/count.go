@@ -60,7 +60,7 @@ const maxUsage = 200
 // exhausted lists the budgets that have no room: those that are the furthest beyond their number first, as many as a
 // status holds, and how many more there are.
 func (l *controlCounter) exhausted(now time.Time) (usage []policyv1alpha1.BudgetUsage, omitted int32) {
-	limits := make(map[string]int32, len(l.budgets))
+	limits := map[string]int32{}
 	for _, a := range l.budgets {
 		limits[a.budget.Name] = a.limit()
 	}

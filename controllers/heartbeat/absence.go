@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -64,20 +65,10 @@ func (h *Heartbeat) note(lease *coordinationv1.Lease, now time.Time) {
 		list = append(list, absence{last.UTC(), now.UTC()})
 		list = list[max(0, len(list)-maxAbsences):]
 		if text, err := json.Marshal(list); err == nil {
-			if lease.Annotations == nil {
-				lease.Annotations = map[string]string{}
-			}
-			lease.Annotations[absencesAnnotation] = string(text)
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, absencesAnnotation, string(text))
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.absences = list
-}
-
-// renewed remembers a heartbeat that was written.
-func (h *Heartbeat) renewed(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.beaten = at
 }

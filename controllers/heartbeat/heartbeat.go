@@ -140,8 +140,11 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		lease.Spec.RenewTime, lease.Spec.HolderIdentity = &now, &h.identity
 		err = h.Client.Update(ctx, lease)
 	}
-	if err == nil {
-		h.renewed(now.Time)
+	if err != nil {
+		return err
 	}
-	return err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.beaten = now.Time
+	return nil
 }
