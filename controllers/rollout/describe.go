@@ -229,11 +229,10 @@ func (d *decision) condition(s *subject, kind string, status metav1.ConditionSta
 
 // reasonOf is the reason of Active.
 func reasonOf(st *policyv1alpha1.PolicyRevisionStatus) string {
-	i := slices.IndexFunc(st.Conditions, func(c metav1.Condition) bool { return c.Type == policyv1alpha1.ConditionActive })
-	if i < 0 {
-		return ""
+	if active := meta.FindStatusCondition(st.Conditions, policyv1alpha1.ConditionActive); active != nil {
+		return active.Reason
 	}
-	return st.Conditions[i].Reason
+	return ""
 }
 
 // labelledAlready says of the one in force whose ConfigMap asks for less what somebody may have expected: that another one,
