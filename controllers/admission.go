@@ -75,10 +75,10 @@ type awaiting struct {
 // Start implements manager.Runnable.
 func (a *awaiting) Start(ctx context.Context) error {
 	a.admitted.await(ctx)
-	if ctx.Err() != nil {
-		return nil // it was stopped before it began
+	if ctx.Err() == nil { // else it was stopped before it began
+		return a.Runnable.Start(ctx)
 	}
-	return a.Runnable.Start(ctx)
+	return nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

@@ -120,7 +120,7 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
 		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
 	}
-	missing := ""
+	var missing string
 	switch {
 	case c.Username == "":
 		missing = v1alpha1.BMCSecretUsernameKey

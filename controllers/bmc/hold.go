@@ -46,7 +46,7 @@ var (
 		return [2]string{bmcOf(s), s.Annotations[v1alpha1.HeldByBMCAnnotation]}
 	}))
 	// asksOtherwise passes BMCs that are new, and those that begin or cease to ask to leave their Servers alone.
-	asksOtherwise = predicate.And(notDeleted, onChange(func(b *v1alpha1.BMC) bool { return v1alpha1.IgnoresChildren(b) }))
+	asksOtherwise = predicate.And(notDeleted, onChange(v1alpha1.IgnoresChildren))
 )
 
 // markAll marks each Server of one BMC. It is a reconciler too, so that a Server which could not be listed or marked is tried

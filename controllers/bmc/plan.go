@@ -139,8 +139,8 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 	case len(known) == 1:
 		p.takeOver(f, known[0], s, uuid)
 	case len(missing) > 0 && !accepts(f.accepted, uuid):
-		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here; "+
-			"if the hardware was exchanged, set the annotation %s=%s on the BMC",
+		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here. "+
+			"If the hardware was exchanged, set the annotation %s=%s on the BMC",
 			s.URI, uuid, missing[0].name, missing[0].uuid, v1alpha1.AcceptSystemAnnotation, uuid)
 		p.refusals[len(p.refusals)-1].uuid = uuid
 	case p.contested(f, s, uuid, ""):
@@ -159,7 +159,7 @@ func (p *plan) contested(f facts, s System, uuid, former string) bool {
 	for _, rival := range f.rivals[uuid] {
 		if rival != former {
 			p.refuse(v1alpha1.ReasonSystemConflict, rival, "the system %s has the UUID %s, which BMC %s shows as well, as far as is known, "+
-				"so that neither is managed; correct the UUID in the firmware of one, or "+deleteWrongBMC, s.URI, uuid, rival)
+				"so that neither is managed. Correct the UUID in the firmware of one, or "+deleteWrongBMC, s.URI, uuid, rival)
 			return true
 		}
 	}

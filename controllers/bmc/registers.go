@@ -61,7 +61,8 @@ func (i index) add(key, name string) {
 }
 
 func (i index) remove(key, name string) {
-	if i[key].Delete(name); i[key].Len() == 0 {
+	i[key].Delete(name)
+	if i[key].Len() == 0 {
 		delete(i, key)
 	}
 }

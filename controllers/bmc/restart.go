@@ -162,7 +162,7 @@ func (v *scope) postponed(ctx context.Context, labels map[string]string) error {
 	}
 	verdict, err := v.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
 	if err != nil {
-		return unread(fmt.Errorf("it cannot be told what is frozen: %w", err))
+		return unread(fmt.Errorf("what is frozen is not known: %w", err))
 	}
 	if !verdict.Allowed {
 		return &reset.PostponedError{Reason: verdict.Reason, Message: verdict.Message}

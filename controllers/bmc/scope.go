@@ -105,8 +105,8 @@ func (v *scope) retryAccess() loop.Progress {
 	defer v.cache.Refresh(v.name, v.target, anew)
 	if done, again := v.Clients.Retry(v.target.Key); !done {
 		v.notices = append(v.notices, notice{corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, fmt.Sprintf(
-			"the credentials were refused or tried again by hand a short while ago and are not tried once more before %s, "+
-				"so that no account is locked; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))})
+			"the credentials were refused or tried again by hand a short while ago. To lock no account, the manager does not "+
+				"try them once more before %s; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))})
 		return loop.Holds()
 	}
 	v.cache.Retry(v.name)

@@ -119,7 +119,7 @@ func (f facts) lost() standing {
 		s.stalled = true
 		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
 			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
-			"operator write the claim into spec.serverClaimRef of the server%s; to give the data up, delete the claim and %s",
+			"operator write the claim into spec.serverClaimRef of the server%s. To give the data up, delete the claim and %s",
 			name, comingBack(f.server), givingUp(f.server))
 	}
 	return s
@@ -204,8 +204,8 @@ func (f facts) running() standing {
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
 	case !policies.BootedForClaim(f.server):
 		s.stalled, s.reason = true, v1alpha1.ReasonSwitchedOnByHand
-		s.message = "somebody else switched the machine on before it was booted for the claim, and it runs what it found; " +
-			"to have it booted, set spec.power to Off, and to On once it is off"
+		s.message = "the machine was switched on, not by the manager, before it was booted for the claim, and it runs what it found. " +
+			"To have it booted, set spec.power to Off, and to On once it is off"
 	default:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonRunning, "the BMC says On, and the boot configuration is as the claim asks"
 		if f.boot.Generation > 1 {

@@ -173,5 +173,3 @@ func (v *scope) conditionIf(kind string, holds bool) {
 	}
 	meta.RemoveStatusCondition(&v.facts.claim.Status.Conditions, kind)
 }
-
-

@@ -120,8 +120,8 @@ func (c *reconciler) judge(ctx context.Context, h *bundleConfigMap, revisions []
 	judged[own] = a
 	switch {
 	case !a.again.IsZero():
-		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v; "+
-			"see what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v. "+
+			"See what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
 	case a.bundle == nil || a.found.HasErrors():
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(a.found))
 	default:

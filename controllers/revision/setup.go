@@ -110,9 +110,9 @@ func cacheOf(mgr ctrl.Manager, namespace, label string) (cache.Cache, error) {
 		client.HasLabels{key}.ApplyToList(&o)
 		return cache.ByObject{Namespaces: map[string]cache.Config{namespace: {LabelSelector: o.LabelSelector}}}
 	}
+	objects := map[client.Object]cache.ByObject{&corev1.ConfigMap{}: has(label), &coordinationv1.Lease{}: has(policyv1alpha1.ReplicaLabel)}
 	return cache.New(mgr.GetConfig(), cache.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.ConfigMap{}: has(label), &coordinationv1.Lease{}: has(policyv1alpha1.ReplicaLabel)},
-		DefaultTransform: cache.TransformStripManagedFields()})
+		ByObject: objects, DefaultTransform: cache.TransformStripManagedFields()})
 }
 
 // look asks for one look at everything, whatever has changed.
