@@ -14,7 +14,7 @@ import (
 func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 	start := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	now := start
-	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
+	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaults()}
 	e := &v1alpha1.Endpoint{}
 	refuse := func() {
 		v := &scope{subject: s, endpoint: e}
@@ -40,7 +40,7 @@ func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 
 func TestLookingAgainAtTheSameRefusalChangesNothing(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 987654321, time.UTC)
-	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
+	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaults()}
 	e := &v1alpha1.Endpoint{}
 	next := now.Add(s.CredentialCoolDown)
 	record := func() *v1alpha1.Endpoint {

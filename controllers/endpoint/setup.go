@@ -5,6 +5,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -40,15 +41,14 @@ type Bundles interface {
 
 // Options is what the controller needs from outside. A zero field takes its default where one is named.
 type Options struct {
-	// Client reads from the cache, Reader past it; default those of the manager.
-	Client client.Client
-	Reader client.Reader
+	// Client reads from the cache, Reader past it, and Recorder takes events; Setup takes those of the manager.
+	Client   client.Client
+	Reader   client.Reader
+	Recorder events.EventRecorder
 	// Bundles is required.
 	Bundles Bundles
 	// Clients is the pool of BMC clients; required.
 	Clients Clients
-	// Recorder takes events; default the manager's.
-	Recorder events.EventRecorder
 	// Namespace is the manager's: Secrets with default credentials live there.
 	Namespace string
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
@@ -64,30 +64,10 @@ type Options struct {
 	now   func() time.Time
 }
 
-func (o Options) withDefaults(mgr ctrl.Manager) Options {
-	if o.Client == nil {
-		o.Client = mgr.GetClient()
-	}
-	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
-	if o.Reader == nil {
-		o.Reader = mgr.GetAPIReader()
-	}
-	if o.Recorder == nil {
-		o.Recorder = mgr.GetEventRecorder("metalaw-endpoint")
-	}
-	return o.withDefaultTimes()
-}
-
-func (o Options) withDefaultTimes() Options {
-	if o.CredentialCoolDown == 0 {
-		o.CredentialCoolDown = 12 * time.Hour
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	if o.MaxConcurrent == 0 {
-		o.MaxConcurrent = 4
-	}
+func (o Options) withDefaults() Options {
+	o.CredentialCoolDown = cmp.Or(o.CredentialCoolDown, 12*time.Hour)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 4)
 	if o.probe == nil && o.Clients != nil {
 		o.probe = o.Clients.Probe
 	}
@@ -99,7 +79,9 @@ func (o Options) withDefaultTimes() Options {
 
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
-	o = o.withDefaults(mgr)
+	o = o.withDefaults()
+	o.Client, o.Reader = client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), mgr.GetAPIReader()
+	o.Recorder = mgr.GetEventRecorder("metalaw-endpoint")
 	woken := &trigger.Source{}
 	s := &subject{Options: o, prober: newProber(o, woken.Trigger)}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -121,7 +103,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named("endpoint").
 		For(&v1alpha1.Endpoint{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC), builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(ofSecret), builder.WithPredicates(comesOrGoes)).
+		Watches(&v1alpha1.BMCSecret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(comesOrGoes)).
 		Watches(&policyv1alpha1.PolicyRevision{}, handler.EnqueueRequestsFromMapFunc(s.unsettled), builder.WithPredicates(activated)).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
@@ -161,17 +143,15 @@ func governs(o client.Object) bool {
 
 // ofBMC wakes the endpoint that the BMC is reached by, and the one of its name, which may wait for the name.
 func ofBMC(_ context.Context, o client.Object) []reconcile.Request {
-	requests := named(o.GetName())
+	requests := []reconcile.Request{request(o.GetName())}
 	if b, ok := o.(*v1alpha1.BMC); ok && b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name != b.Name {
-		requests = append(requests, named(b.Spec.EndpointRef.Name)...)
+		requests = append(requests, request(b.Spec.EndpointRef.Name))
 	}
 	return requests
 }
 
-func ofSecret(_ context.Context, o client.Object) []reconcile.Request { return named(o.GetName()) }
-
-func named(name string) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // unsettled lists the endpoints that became no BMC: those may do so under another policy.
@@ -184,7 +164,7 @@ func (s *subject) unsettled(ctx context.Context, _ client.Object) []reconcile.Re
 	var requests []reconcile.Request
 	for i := range list.Items {
 		if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
-			requests = append(requests, named(list.Items[i].Name)...)
+			requests = append(requests, request(list.Items[i].Name))
 		}
 	}
 	return requests
