@@ -87,8 +87,8 @@ func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
 
 // Admission lets in no more members than the quota allows, so that the gang is never whole.
 func TestAGangThatItsQuotaNeverHasRoomForIsToldSo(t *testing.T) {
-	const tooSmall = `QuotaExceeded gang "db": it takes 3 servers, and the quota of the namespace allows its claims 2; ` +
-		"none of its members gets one until the quota is raised or the gang is smaller"
+	const tooSmall = `QuotaExceeded gang "db": it takes 3 servers, and the quota of the namespace allows its claims 2. ` +
+		"None of its members gets one until the quota is raised or the gang is smaller"
 	for name, c := range map[string]struct {
 		members, quota int
 		want           string
