@@ -70,13 +70,16 @@ type Options struct {
 	Absent func(from, until time.Time) time.Duration
 	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
 	ResetSettle time.Duration
-	// Timeout bounds one read of a BMC; default 2 min.
-	Timeout time.Duration
-	// MaxConcurrent is the number of reconciles side by side; default 8.
-	MaxConcurrent int
 
 	now func() time.Time
 }
+
+const (
+	// readTimeout bounds one read of a BMC.
+	readTimeout = 2 * time.Minute
+	// concurrent is the number of reconciles side by side.
+	concurrent = 8
+)
 
 func (o Options) withDefaults() Options {
 	o.SteadyPoll = cmp.Or(o.SteadyPoll, 3*time.Minute)
@@ -84,8 +87,6 @@ func (o Options) withDefaults() Options {
 	o.TransitionPoll = cmp.Or(o.TransitionPoll, 2*time.Second)
 	o.TakeOverAfter = cmp.Or(o.TakeOverAfter, 10*time.Minute)
 	o.ResetSettle = cmp.Or(o.ResetSettle, 10*time.Second)
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
-	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 8)
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -121,7 +122,7 @@ func newSubject(o Options, requeue func(name string)) *subject {
 		systems: &stripes{}, servers: &serverIndex{names: index{}},
 	}
 	s.cache = hardware.NewCache(hardware.Options[Reading]{
-		Clients: o.Clients, Read: s.systemsRead.read, Same: Same, Timeout: o.Timeout, Now: o.now,
+		Clients: o.Clients, Read: s.systemsRead.read, Same: Same, Timeout: readTimeout, Now: o.now,
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
 			requeue(bmc)
@@ -158,7 +159,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.Server{}, s.ofServer(), builder.WithPredicates(concerning)).
 		WatchesRawSource(requeued).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(s.reconciler())
 }
 

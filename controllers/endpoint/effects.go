@@ -107,7 +107,7 @@ func (v *scope) act(ctx context.Context, a answer, refusal string) loop.Progress
 		v.prober.forget(v.endpoint.Name)
 		return loop.Holds()
 	case refused:
-		v.refusedAt = a.next.Add(-v.CredentialCoolDown)
+		v.refusedAt = a.next.Add(-coolDown)
 		return loop.Failing(v1alpha1.ReasonCredentialsRefused, refusal, a.next.Sub(v.now()))
 	case failed:
 		return loop.Failing(trouble(a.err), v.troubleMessage(a.err), max(a.next.Sub(v.now()), 1))

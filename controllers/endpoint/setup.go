@@ -5,7 +5,6 @@
 package endpoint
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -53,21 +52,21 @@ type Options struct {
 	Namespace string
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
 	CABundle []byte
-	// CredentialCoolDown is how long refused default credentials are not tried again; default 12 h.
-	CredentialCoolDown time.Duration
-	// Timeout bounds asking one device; default 2 min.
-	Timeout time.Duration
-	// MaxConcurrent is the number of reconciles side by side; default 4.
-	MaxConcurrent int
 
 	probe func(ctx context.Context, endpoint redfish.Endpoint) error
 	now   func() time.Time
 }
 
+const (
+	// coolDown is how long refused default credentials are not tried again.
+	coolDown = 12 * time.Hour
+	// timeout bounds asking one device.
+	timeout = 2 * time.Minute
+	// concurrent is the number of reconciles side by side.
+	concurrent = 4
+)
+
 func (o Options) withDefaults() Options {
-	o.CredentialCoolDown = cmp.Or(o.CredentialCoolDown, 12*time.Hour)
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
-	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 4)
 	if o.probe == nil && o.Clients != nil {
 		o.probe = o.Clients.Probe
 	}
@@ -106,7 +105,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.BMCSecret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(comesOrGoes)).
 		Watches(&policyv1alpha1.PolicyRevision{}, handler.EnqueueRequestsFromMapFunc(s.unsettled), builder.WithPredicates(activated)).
 		WatchesRawSource(woken).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(s.reconciler())
 }
 
