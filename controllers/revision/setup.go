@@ -29,11 +29,9 @@ import (
 
 // Options is what the rollout needs from outside. A zero field takes its default where one is named.
 type Options struct {
-	// Store is required.
-	Store *Store
-	// Shadows collects what shadows would have decided; nil collects nothing.
-	Shadows *Shadows
-	// Probation tells whom canaries wait for; nil tells nothing.
+	// Store, Shadows and Probation are required.
+	Store     *Store
+	Shadows   *Shadows
 	Probation *Probation
 	// Namespace is the manager's own; only its ConfigMaps count.
 	Namespace string

@@ -26,8 +26,7 @@ const (
 	maxWord = 500
 )
 
-// Shadows collects what shadows would have decided otherwise. It is safe for concurrent use, and a nil one collects
-// nothing.
+// Shadows collects what shadows would have decided otherwise. It is safe for concurrent use.
 type Shadows struct {
 	evaluations, differences *prometheus.CounterVec
 
@@ -66,9 +65,6 @@ func NewShadows(registry prometheus.Registerer) (*Shadows, error) {
 // Observe takes in what the governing revision decided about a server, and what a shadow decided on the same facts. It
 // counts a difference once until it changes, however often it is called.
 func (s *Shadows) Observe(shadow, server string, want, got *engine.Decision, at time.Time) {
-	if s == nil {
-		return
-	}
 	s.evaluations.WithLabelValues(shadow).Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,9 +88,6 @@ func (s *Shadows) Observe(shadow, server string, want, got *engine.Decision, at 
 
 // Forget drops what is remembered of a server that is gone.
 func (s *Shadows) Forget(server string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.all {
@@ -130,9 +123,6 @@ func (of *shadowed) toldApart(w way) way {
 
 // take is what a shadow has shown since the last call.
 func (s *Shadows) take(shadow string) rollout.ShadowDelta {
-	if s == nil {
-		return rollout.ShadowDelta{}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.all[shadow]
@@ -151,7 +141,7 @@ func (s *Shadows) take(shadow string) rollout.ShadowDelta {
 
 // giveBack takes in again what could not be stored. What was seen of the same way since is the younger example.
 func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
-	if s == nil || delta.Evaluated == 0 && len(delta.Differences) == 0 {
+	if delta.Evaluated == 0 && len(delta.Differences) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -170,9 +160,6 @@ func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
 
 // keep forgets shadows that are none any more.
 func (s *Shadows) keep(shadows func(name string) bool) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.all {
