@@ -117,9 +117,10 @@ func left(since time.Time, span time.Duration, now time.Time) time.Duration {
 // act on Ready, and a boot operator that flaps must not make them flap.
 const flapPause = 10 * time.Second
 
-// turn is one change of Ready.
+// turn is one change of Ready of a claim.
 type turn struct {
-	at time.Time
+	claim types.UID
+	at    time.Time
 	// unprepared says that Ready became False because of the boot operator alone, at a generation of the claim.
 	unprepared bool
 	generation int64
@@ -151,23 +152,17 @@ func (f facts) toldAt(told *metav1.Condition) time.Time {
 // turns remembers the last change of Ready of each claim. Without it, as after a restart, Ready may come back early.
 type turns struct{ byName sync.Map }
 
-type keptTurn struct {
-	uid types.UID
-	turn
-}
-
 // of is the last change of a claim's Ready; the zero value where none is known.
 func (t *turns) of(c *v1alpha1.ServerClaim) turn {
-	if kept, ok := t.byName.Load(client.ObjectKeyFromObject(c)); ok {
-		if k, ok := kept.(keptTurn); ok && k.uid == c.UID {
-			return k.turn
-		}
+	kept, _ := t.byName.Load(client.ObjectKeyFromObject(c))
+	if last, ok := kept.(turn); ok && last.claim == c.UID {
+		return last
 	}
 	return turn{}
 }
 
 func (t *turns) keep(c *v1alpha1.ServerClaim, last turn) {
-	t.byName.Store(client.ObjectKeyFromObject(c), keptTurn{c.UID, last})
+	t.byName.Store(client.ObjectKeyFromObject(c), last)
 }
 
 func (t *turns) forget(name types.NamespacedName) { t.byName.Delete(name) }
