@@ -81,8 +81,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	o = o.withDefaults()
 	o.Client, o.Reader = client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), mgr.GetAPIReader()
 	o.Recorder = mgr.GetEventRecorder("metalaw-endpoint")
-	woken := &trigger.Source{}
-	s := &subject{Options: o, prober: newProber(o, woken.Trigger)}
+	requeued := &trigger.Source{}
+	s := &subject{Options: o, prober: newProber(o, requeued.Trigger)}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		s.prober.Close()
@@ -93,7 +93,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if policy, ok := o.Bundles.(interface{ Changed(call func()) }); ok { // the watch below may come before the policy is in force here
 		policy.Changed(func() {
 			for _, request := range s.unsettled(context.Background(), nil) {
-				woken.Add(request)
+				requeued.Add(request)
 			}
 		})
 	}
@@ -104,14 +104,14 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.BMCSecret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(comesOrGoes)).
 		Watches(&policyv1alpha1.PolicyRevision{}, handler.EnqueueRequestsFromMapFunc(s.unsettled), builder.WithPredicates(activated)).
-		WatchesRawSource(woken).
+		WatchesRawSource(requeued).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(s.reconciler())
 }
 
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.Endpoint, verdict]{
-		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, Withheld: s.withheld,
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.recordEvents, Withheld: s.withheld,
 		HandsOff: func(e *v1alpha1.Endpoint) bool { return v1alpha1.Ignored(e) },
 		New:      func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
 	}
@@ -169,8 +169,8 @@ func (s *subject) unsettled(ctx context.Context, _ client.Object) []reconcile.Re
 	return requests
 }
 
-// tell reports what became of an endpoint, once for each change.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Endpoint, _ verdict) {
+// recordEvents reports what became of an endpoint, once for each change.
+func (s *subject) recordEvents(ctx context.Context, before, after *v1alpha1.Endpoint, _ verdict) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
 	if is == nil || was != nil && was.Reason == is.Reason && was.Status == is.Status {

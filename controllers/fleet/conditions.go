@@ -91,8 +91,8 @@ func inForce(c *policyv1alpha1.FleetControl, now time.Time) (policyv1alpha1.Free
 	return level, strings.Join(names, "; ")
 }
 
-// tell reports what came and what went.
-func (r *controller) tell(ctx context.Context, before, after *policyv1alpha1.FleetControl) {
+// recordEvents reports what came and what went.
+func (r *controller) recordEvents(ctx context.Context, before, after *policyv1alpha1.FleetControl) {
 	for _, now := range after.Status.Conditions {
 		was := meta.FindStatusCondition(before.Status.Conditions, now.Type)
 		if (was == nil && now.Status == metav1.ConditionFalse) || (was != nil && was.Status == now.Status && was.Message == now.Message) {

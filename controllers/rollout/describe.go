@@ -69,7 +69,7 @@ func (d *decision) describe(s *subject) {
 		st.Loaded = st.Loaded[:min(len(st.Loaded), maxLoaded)]
 	}
 	if t := s.Test; t != nil {
-		d.tell(s, t)
+		d.recordTest(s, t)
 	}
 	status, reason, message := d.active(s)
 	message += dropped(s.Dropped)
@@ -83,8 +83,8 @@ func (d *decision) describe(s *subject) {
 	d.condition(s, policyv1alpha1.ConditionActive, status, reason, message)
 }
 
-// tell says what this manager makes of the content.
-func (d *decision) tell(s *subject, t *Test) {
+// recordTest records what this manager makes of the content.
+func (d *decision) recordTest(s *subject, t *Test) {
 	st := &s.st
 	st.Findings, st.FindingsTotal = nil, int32(t.Total)
 	for _, f := range t.Findings[:min(len(t.Findings), maxFindings)] {
