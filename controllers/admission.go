@@ -4,10 +4,12 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,14 +31,11 @@ type admitted struct {
 	manager.Manager
 	// answers fails until the webhooks listen; nil where this process serves none.
 	answers healthz.Checker
-	// patience is how long the wait lasts at most.
-	patience time.Duration
-	once     sync.Once
-	over     chan struct{}
+	once    sync.Once
 }
 
 func newAdmitted(mgr manager.Manager, answers healthz.Checker) *admitted {
-	return &admitted{Manager: mgr, answers: answers, patience: admissionPatience, over: make(chan struct{})}
+	return &admitted{Manager: mgr, answers: answers}
 }
 
 // Add implements manager.Manager.
@@ -47,40 +46,23 @@ func (m *admitted) Add(r manager.Runnable) error {
 	return m.Manager.Add(&awaiting{Runnable: r, admitted: m})
 }
 
-// await returns when the webhooks listen, when they were waited for long enough, or when the context ends.
-func (m *admitted) await(ctx context.Context) {
-	m.once.Do(func() { go m.look(ctx) })
-	select {
-	case <-m.over:
-	case <-ctx.Done():
-	}
-}
+// await returns when the webhooks listen, when they were waited for long enough, or when the manager stops: all of its
+// runnables have one context. A manager that stops meanwhile begins nothing, and so says nothing.
+func (m *admitted) await(ctx context.Context) { m.once.Do(func() { m.look(ctx) }) }
 
-// look ends the wait. A manager that stops meanwhile begins nothing, and so says nothing.
 func (m *admitted) look(ctx context.Context) {
-	defer close(m.over)
-	waiting, cancel := context.WithTimeout(ctx, m.patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(waiting, http.MethodGet, "/", http.NoBody)
-	if err != nil {
-		return // cannot happen: method and address are constant
-	}
-	tick := time.NewTicker(admissionLook)
-	defer tick.Stop()
-	for {
-		err := m.answers(req)
-		if err == nil {
-			return
+	var cause error
+	err := wait.PollUntilContextTimeout(ctx, admissionLook, admissionPatience, true, func(ctx context.Context) (bool, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+		if err != nil {
+			return false, err // cannot happen: method and address are constant
 		}
-		select {
-		case <-tick.C:
-		case <-waiting.Done():
-			if ctx.Err() == nil {
-				logf.FromContext(ctx).Info("the webhooks of this replica do not listen yet; its controllers begin all the same, because others may",
-					"cause", err.Error())
-			}
-			return
-		}
+		cause = m.answers(req)
+		return cause == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		logf.FromContext(ctx).Info("the webhooks of this replica do not listen yet; its controllers begin all the same, because others may",
+			"cause", fmt.Sprint(cause))
 	}
 }
 
@@ -93,12 +75,10 @@ type awaiting struct {
 // Start implements manager.Runnable.
 func (a *awaiting) Start(ctx context.Context) error {
 	a.admitted.await(ctx)
-	select {
-	case <-ctx.Done():
-		return nil // it was stopped before it began
-	default:
+	if ctx.Err() == nil { // else it was stopped before it began
 		return a.Runnable.Start(ctx)
 	}
+	return nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

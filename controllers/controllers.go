@@ -143,7 +143,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 		return err
 	}
 	resolve := func(ctx context.Context, b *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error) {
-		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
+		return access.Resolve(ctx, mgr.GetClient(), b, settings, o.BMCCABundle)
 	}
 	return server.Setup(mgr, server.Options{
 		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,

@@ -5,8 +5,12 @@
 package access
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,22 +31,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Option adds what the manager knows beyond the objects.
-type Option func(*redfish.Endpoint)
-
-// WithCABundle lets BMCs be trusted by these PEM certificates instead of the system's; empty changes nothing.
-func WithCABundle(pem []byte) Option {
-	return func(e *redfish.Endpoint) {
-		if len(pem) > 0 {
-			e.CABundle = pem
-		}
-	}
-}
-
 // Location is where a BMC is.
 type Location struct {
 	IP string
-	// MACAddress is empty where nobody gave it.
+	// MACAddress may be empty.
 	MACAddress string
 }
 
@@ -67,16 +59,21 @@ func Locate(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC) (Location, 
 }
 
 // Resolve returns how a BMC is reached, from what is written at this moment. It asks no hardware. The error is an *Error
-// where an object is missing or unusable.
-func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings bundle.Settings, options ...Option) (hardware.Target, error) {
+// where an object is missing or unusable. The BMC is trusted by the PEM certificates of caBundle instead of the system's;
+// empty changes nothing.
+func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings bundle.Settings, caBundle []byte) (hardware.Target, error) {
 	location, err := Locate(ctx, r, bmc)
 	if err != nil {
 		return hardware.Target{}, err
 	}
-	endpoint, err := reach(bmc.Spec.Protocol, location.IP, settings, options)
-	if err != nil {
-		return hardware.Target{}, err
+	p := bmc.Spec.Protocol
+	switch p.Name {
+	case v1alpha1.ProtocolRedfish, v1alpha1.ProtocolRedfishLocal, v1alpha1.ProtocolRedfishWithRegistryPatch:
+	default:
+		return hardware.Target{}, &Error{v1alpha1.ReasonProtocolUnsupported,
+			fmt.Sprintf("the protocol %q is reserved and not spoken, so that the BMC is never asked; set spec.protocol.name to Redfish", p.Name)}
 	}
+	endpoint := Reach(location.IP, p.Scheme, p.Port, settings, caBundle)
 	secret, credentials, err := readSecret(ctx, r, bmc.Spec.BMCSecretRef.Name)
 	if err != nil {
 		return hardware.Target{}, err
@@ -91,38 +88,20 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	return hardware.Target{Key: string(bmc.UID), Endpoint: endpoint, Credentials: credentials}, nil
 }
 
-const (
-	schemeHTTPS = string(v1alpha1.ProtocolSchemeHTTPS)
-	portHTTPS   = 443
-	portHTTP    = 80
-)
-
-func reach(p v1alpha1.Protocol, address string, settings bundle.Settings, options []Option) (redfish.Endpoint, error) {
-	switch p.Name {
-	case v1alpha1.ProtocolRedfish, v1alpha1.ProtocolRedfishLocal, v1alpha1.ProtocolRedfishWithRegistryPatch:
-	default:
-		return redfish.Endpoint{}, &Error{v1alpha1.ReasonProtocolUnsupported,
-			fmt.Sprintf("the protocol %q is reserved and not spoken, so that the BMC is never asked; set spec.protocol.name to Redfish", p.Name)}
-	}
-	return Reach(address, p.Scheme, p.Port, settings, options...), nil
-}
+const schemeHTTPS = string(v1alpha1.ProtocolSchemeHTTPS)
 
 // Reach says how an address is asked: https on 443 unless said otherwise, with certificates checked unless the policy
 // says otherwise.
-func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings bundle.Settings, options ...Option) redfish.Endpoint {
-	e := redfish.Endpoint{Address: address, Port: int(port), Scheme: string(scheme)}
-	if e.Scheme == "" {
-		e.Scheme = schemeHTTPS
+func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings bundle.Settings, caBundle []byte) redfish.Endpoint {
+	scheme = cmp.Or(scheme, v1alpha1.ProtocolSchemeHTTPS)
+	usual := int32(80)
+	if scheme == v1alpha1.ProtocolSchemeHTTPS {
+		usual = 443
 	}
-	if e.Port == 0 {
-		e.Port = portHTTP
-		if e.Scheme == schemeHTTPS {
-			e.Port = portHTTPS
-		}
-	}
-	e.InsecureSkipVerify = settings.BMCTLS == bundle.TLSInsecure
-	for _, option := range options {
-		option(&e)
+	e := redfish.Endpoint{Address: address, Port: int(cmp.Or(port, usual)), Scheme: string(scheme),
+		InsecureSkipVerify: settings.BMCTLS == bundle.TLSInsecure}
+	if len(caBundle) > 0 {
+		e.CABundle = caBundle
 	}
 	return e
 }
@@ -141,15 +120,16 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
 		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
 	}
-	if c.Username == "" {
-		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
-			fmt.Sprintf("the BMCSecret %q has no key username; add it", name)}
+	var missing string
+	switch {
+	case c.Username == "":
+		missing = v1alpha1.BMCSecretUsernameKey
+	case !has(secret, v1alpha1.BMCSecretPasswordKey):
+		missing = v1alpha1.BMCSecretPasswordKey
+	default:
+		return secret, c, nil
 	}
-	if !has(secret, v1alpha1.BMCSecretPasswordKey) {
-		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
-			fmt.Sprintf("the BMCSecret %q has no key password; add it", name)}
-	}
-	return secret, c, nil
+	return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing, fmt.Sprintf("the BMCSecret %q has no key %s; add it", name, missing)}
 }
 
 // value prefers stringData, as an API server would when it merges the two.
@@ -164,4 +144,49 @@ func has(s *v1alpha1.BMCSecret, key string) bool {
 	_, plain := s.StringData[key]
 	_, encoded := s.Data[key]
 	return plain || encoded
+}
+
+// ephemeral is our own end of a connection, whose port differs from one attempt to the next.
+var ephemeral = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[:.%\w]*\]):\d+->`)
+
+// Describe says why a BMC cannot be used, in words that stay the same while the cause does, so that a status which holds
+// them is not written again with every attempt. news is false where the BMC was not even asked, because of what
+// happened before: whatever was said then says more.
+func Describe(err error) (message string, news bool) {
+	var unreachable *redfish.UnreachableError
+	var auth *redfish.AuthError
+	switch {
+	case err == nil:
+		return "", true
+	case errors.As(err, &unreachable):
+		plain := *unreachable
+		plain.RetryAt = time.Time{}
+		return ephemeral.ReplaceAllString(plain.Error(), ""), unreachable.RetryAt.IsZero()
+	case errors.As(err, &auth):
+		plain := *auth
+		plain.Until = time.Time{}
+		message = plain.Error()
+		if !auth.Until.IsZero() {
+			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, " +
+				"the same credentials are tried again only after " + toTheMinute(auth.Until)
+		}
+		return message, true
+	}
+	return err.Error(), true
+}
+
+// toTheMinute is the end of the minute in which a moment lies, so that a text which holds it changes seldom.
+func toTheMinute(at time.Time) string {
+	return at.UTC().Add(time.Minute - 1).Truncate(time.Minute).Format("2006-01-02 15:04 MST")
+}
+
+// Retry says how refused credentials that were put right at the BMC are tried before their pause has ended: by an annotation
+// on the BMC object of that name. It says nothing of another error, nor where there is no such object.
+func Retry(err error, bmc string) string {
+	var auth *redfish.AuthError
+	if bmc == "" || !errors.As(err, &auth) || auth.Until.IsZero() {
+		return ""
+	}
+	return "; if they were corrected at the BMC, have them tried sooner by annotation " +
+		v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationRetry + " on BMC " + bmc
 }

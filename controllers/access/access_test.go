@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 		bmc      *v1alpha1.BMC
 		objects  []client.Object
 		settings bundle.Settings
-		options  []Option
+		caBundle []byte
 		want     hardware.Target
 		reason   string
 	}{
@@ -78,7 +78,7 @@ func TestResolve(t *testing.T) {
 			want: hardware.Target{Key: "uid-b", Credentials: redfish.Credentials{Username: "root", Password: "calvin"},
 				Endpoint: redfish.Endpoint{Address: "10.0.0.7", Scheme: "https", Port: 443, InsecureSkipVerify: true}}},
 		{name: "the manager's CA bundle is trusted", bmc: bmc(nil), objects: []client.Object{endpoint(), usual()}, settings: verify,
-			options: []Option{WithCABundle([]byte("pem"))},
+			caBundle: []byte("pem"),
 			want: hardware.Target{Key: "uid-b", Credentials: redfish.Credentials{Username: "root", Password: "calvin"},
 				Endpoint: redfish.Endpoint{Address: "10.0.0.7", Scheme: "https", Port: 443, CABundle: []byte("pem")}}},
 		{name: "stringData goes before data", bmc: bmc(nil), settings: verify,
@@ -103,7 +103,7 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.objects...).Build()
-			got, err := Resolve(t.Context(), reader, c.bmc, c.settings, c.options...)
+			got, err := Resolve(t.Context(), reader, c.bmc, c.settings, c.caBundle)
 			var missing *Error
 			if errors.As(err, &missing) {
 				if missing.Reason != c.reason {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -18,12 +17,7 @@ import (
 // it counts on a reading that was begun after it was seen: hardware that was exchanged back since, or moved on, would
 // otherwise become a Server that stands for nothing.
 
-// acceptances remembers since when this process has seen the acceptance that each BMC bears.
-type acceptances struct {
-	mu sync.Mutex
-	of map[string]acceptance // by the UID of the BMC
-}
-
+// acceptance is the one that a BMC bears, and since when this process has seen it.
 type acceptance struct {
 	value string
 	seen  time.Time
@@ -31,61 +25,23 @@ type acceptance struct {
 	message string
 }
 
-func newAcceptances() *acceptances { return &acceptances{of: map[string]acceptance{}} }
-
-// see notes the value that a BMC bears now, and returns since when it has; the zero time where it bears none. A repeated
-// call with the same value returns the same.
-func (a *acceptances) see(uid, value string, now time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if value == "" {
-		delete(a.of, uid)
-		return time.Time{}
-	}
-	if a.of[uid].value != value {
-		a.of[uid] = acceptance{value: value, seen: now}
-	}
-	return a.of[uid].seen
-}
-
-// news says that no event had this message about the acceptance last, and notes that one has now.
-func (a *acceptances) news(uid, message string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	entry, known := a.of[uid]
-	if !known || entry.message == message {
-		return false
-	}
-	entry.message = message
-	a.of[uid] = entry
-	return true
-}
-
-func (a *acceptances) forget(uid string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.of, uid)
-}
-
 // acceptedText is what the annotation says, in the spelling of UUIDs.
 func acceptedText(b *v1alpha1.BMC) string {
 	return strings.ToLower(strings.TrimSpace(b.Annotations[v1alpha1.AcceptSystemAnnotation]))
 }
 
-// unreadSince is the moment after which the BMC has to be read because of its acceptance; the zero time where a reading
-// is from after it, or where there is none.
-func (v *scope) unreadSince() time.Time {
-	seen := v.acceptances.see(string(v.bmc.UID), acceptedText(v.bmc), v.now)
-	if seen.IsZero() || v.cache.Reading(v.name).Begun.After(seen) {
+// acceptanceSeen is since when this process has seen the acceptance; the zero time where there is none. It counts on a
+// reading that was begun after that.
+func (v *scope) acceptanceSeen() time.Time {
+	uid, value := string(v.bmc.UID), acceptedText(v.bmc)
+	if value == "" {
+		v.acceptances.forget(uid)
 		return time.Time{}
 	}
-	return seen
-}
-
-// acceptanceCounts says that the acceptance was seen before the reading was begun.
-func (v *scope) acceptanceCounts() bool {
-	seen := v.acceptances.see(string(v.bmc.UID), acceptedText(v.bmc), v.now)
-	return !seen.IsZero() && v.reading.Begun.After(seen)
+	if v.acceptances.get(uid).value != value {
+		v.acceptances.put(uid, acceptance{value: value, seen: v.now})
+	}
+	return v.acceptances.get(uid).seen
 }
 
 // judgeAcceptance says what becomes of the acceptance. It is consumed where it was served, and where it cannot come true;

@@ -44,7 +44,7 @@ func unassigned(s System) string {
 		return fmt.Sprintf("the system %s shows no UUID, no serial number and no MAC address, so it cannot be told from another; "+
 			"it is not managed", s.URI)
 	}
-	return fmt.Sprintf("the system %s shows no UUID, so it is not managed; retry once its BMC has started, or assign its SMBIOS UUID by annotation "+
+	return fmt.Sprintf("the system %s shows no UUID, so it is not managed. Retry once its BMC has started, or assign its SMBIOS UUID by annotation "+
 		"%s (it shows serial %q and mac %q)", s.URI, v1alpha1.SystemUUIDsAnnotation, s.Identity.SerialNumber, strings.Join(s.MACs, ", "))
 }
 
@@ -79,10 +79,10 @@ func moved(known server, s System, bmc string) string {
 		return fmt.Sprintf("the UUID %s of Server %s is assigned to the system %s now and was to %s; correct the annotation %s, or delete the Server",
 			s.Assignment.UUID, known.name, s.URI, known.uri, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && s.Assignment.MAC != "" && len(known.hardware.MACs) > 0 && !known.hardware.HasMAC(s.Assignment) && known.bmc != bmc:
-		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s, which that machine "+
-			"does not have; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
+		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s. That machine "+
+			"does not have it; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && known.hardware.Contradicts(asShown(s)):
-		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with serial %q and mac %q, which are another "+
+		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with serial %q and mac %q. Those are another "+
 			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI, asShown(s).SerialNumber, s.Assignment.MAC,
 			v1alpha1.SystemUUIDsAnnotation)
 	}

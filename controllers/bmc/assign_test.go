@@ -137,7 +137,7 @@ func TestAnAssignedUUIDStaysWithItsMachine(t *testing.T) {
 		"where it was":   {held, system(mac0), ""},
 		"at another URI": {moves, system(mac0), "is assigned to the system " + node0 + " now and was to " + node1},
 		"behind another BMC, by an address it has":     {elsewhere, system(mac0), ""},
-		"behind another BMC, by an address it has not": {elsewhere, system(mac1), "which that machine does not have"},
+		"behind another BMC, by an address it has not": {elsewhere, system(mac1), "That machine does not have it"},
 		"the same where nothing is held":               {clean, system(mac1), ""},
 		"where it was, by another machine":             {held, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), "of Server s, which is held or Dirty, is assigned to the system " + node0 + ` with serial "T"`},
 		"where it was, by another machine's MAC alone": {held, shows("T", bmcsystems.Assignment{MAC: mac1}), "are another machine's"},

@@ -6,8 +6,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,19 +22,19 @@ import (
 )
 
 // readFacts adds the Servers that the systems of f are, and the BMCs that hold them.
-func (r registrar) readFacts(ctx context.Context, f facts) (facts, error) {
+func (v *scope) readFacts(ctx context.Context, f facts) (facts, error) {
 	for _, system := range f.systems {
 		uuid := strings.ToLower(system.Identity.UUID)
 		if uuid == "" || f.byUUID[uuid] != nil {
 			continue
 		}
-		if err := r.readSystem(ctx, &f, uuid); err != nil {
+		if err := v.readSystem(ctx, &f, uuid); err != nil {
 			return f, err
 		}
 		if system.Assignment.UUID == "" {
 			continue
 		}
-		if err := r.readInventory(ctx, &f, uuid); err != nil {
+		if err := v.readInventory(ctx, &f, uuid); err != nil {
 			return f, err
 		}
 	}
@@ -39,32 +42,32 @@ func (r registrar) readFacts(ctx context.Context, f facts) (facts, error) {
 }
 
 // readSystem finds the Servers of a system, their BMCs, and the rivals that show it as well.
-func (r registrar) readSystem(ctx context.Context, f *facts, uuid string) error {
-	known, err := serversOf(ctx, r.Client, uuid)
+func (v *scope) readSystem(ctx context.Context, f *facts, uuid string) error {
+	known, err := serversOf(ctx, v.Client, uuid)
 	if err != nil {
 		return err
 	}
 	f.byUUID[uuid] = known
 	settled := false
 	for _, s := range known {
-		if err := r.readIncumbent(ctx, f, s.bmc); err != nil {
+		if err := v.readIncumbent(ctx, f, s.bmc); err != nil {
 			return err
 		}
-		settled = settled || s.bmc == r.bmc.Name
+		settled = settled || s.bmc == v.bmc.Name
 	}
 	if settled {
 		return nil // it has its incumbent
 	}
-	f.rivals[uuid], err = r.rivals(ctx, uuid)
+	f.rivals[uuid], err = v.rivals(ctx, uuid)
 	return err
 }
 
 // readInventory adds what the inventory of a machine knows to its Servers, or notes it where there is none. It is read for
 // assigned UUIDs alone, which nothing but the annotation ties to a machine.
-func (r registrar) readInventory(ctx context.Context, f *facts, uuid string) error {
+func (v *scope) readInventory(ctx context.Context, f *facts, uuid string) error {
 	for _, name := range uuids.Spellings(uuid) {
 		inventory := &policyv1alpha1.ServerInventory{}
-		err := r.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
+		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -79,18 +82,18 @@ func (r registrar) readInventory(ctx context.Context, f *facts, uuid string) err
 			known[i].hardware.MACs = append(known[i].hardware.MACs, recorded.MACs...)
 		}
 		if len(known) == 0 {
-			f.remembered[uuid] = server{bmc: r.bmc.Name, holds: holds, hardware: recorded}
+			f.remembered[uuid] = server{bmc: v.bmc.Name, holds: holds, hardware: recorded}
 		}
 	}
 	return nil
 }
 
-func (r registrar) readIncumbent(ctx context.Context, f *facts, name string) error {
-	if name == "" || name == r.bmc.Name {
+func (v *scope) readIncumbent(ctx context.Context, f *facts, name string) error {
+	if name == "" || name == v.bmc.Name {
 		return nil
 	}
 	other := &v1alpha1.BMC{}
-	err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other)
+	err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other)
 	if apierrors.IsNotFound(err) {
 		f.incumbents[name] = incumbent{gone: true}
 		return nil
@@ -98,7 +101,7 @@ func (r registrar) readIncumbent(ctx context.Context, f *facts, name string) err
 	if err != nil {
 		return fmt.Errorf("get BMC %s: %w", name, err)
 	}
-	f.incumbents[name] = incumbent{lost: r.lostFor(other, r.now)}
+	f.incumbents[name] = incumbent{lost: v.lostFor(other, v.now)}
 	return nil
 }
 
@@ -127,3 +130,21 @@ func asServer(s *v1alpha1.Server) server {
 	}
 	return found
 }
+
+// lostFor is how long a BMC has been seen to give no answer; 0 where it answers, or the manager does not ask it. The time in which no
+// manager was running does not count, and what another process saw has to be seen by this one before it counts in full.
+func (s *subject) lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionUnreachable)
+	if c == nil || c.Status != metav1.ConditionTrue || v1alpha1.Ignored(b) {
+		return 0
+	}
+	since := c.LastTransitionTime.Time
+	lost := now.Sub(since) - s.Absent(since, now)
+	if !s.silent.get(b.Name) {
+		lost = min(lost, s.TakeOverAfter-unconfirmed)
+	}
+	return max(lost, 1)
+}
+
+// unconfirmed is how soon to look again at a BMC that this process has not asked yet.
+const unconfirmed = time.Second

@@ -38,24 +38,16 @@ func setupHold(mgr ctrl.Manager, c client.Client) error {
 		Complete(h)
 }
 
-// holdMayChange passes Servers that are new, name another BMC or lost or got the mark.
-var holdMayChange = predicate.Funcs{
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		const mark = v1alpha1.HeldByBMCAnnotation
-		return bmcOf(e.ObjectOld) != bmcOf(e.ObjectNew) || e.ObjectOld.GetAnnotations()[mark] != e.ObjectNew.GetAnnotations()[mark]
-	},
-}
+var (
+	notDeleted = predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }}
 
-// asksOtherwise passes BMCs that are new, and those that begin or cease to ask to leave their Servers alone.
-var asksOtherwise = predicate.Funcs{
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
-		is, ok2 := e.ObjectNew.(*v1alpha1.BMC)
-		return ok1 && ok2 && v1alpha1.IgnoresChildren(was) != v1alpha1.IgnoresChildren(is)
-	},
-}
+	// holdMayChange passes Servers that are new, name another BMC or lost or got the mark.
+	holdMayChange = predicate.And(notDeleted, onChange(func(s *v1alpha1.Server) [2]string {
+		return [2]string{bmcOf(s), s.Annotations[v1alpha1.HeldByBMCAnnotation]}
+	}))
+	// asksOtherwise passes BMCs that are new, and those that begin or cease to ask to leave their Servers alone.
+	asksOtherwise = predicate.And(notDeleted, onChange(v1alpha1.IgnoresChildren))
+)
 
 // markAll marks each Server of one BMC. It is a reconciler too, so that a Server which could not be listed or marked is tried
 // again.

@@ -7,8 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -38,7 +41,7 @@ func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Scope[deci
 	if v.certificate, err = v.readCertificate(ctx); err != nil {
 		return nil, err
 	}
-	if v.facts, err = v.registrar().readFacts(ctx, v.knownFacts()); err != nil {
+	if v.facts, err = v.readFacts(ctx, v.knownFacts()); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -48,7 +51,7 @@ func (v *scope) resolve(ctx context.Context) error {
 	location, err := access.Locate(ctx, v.Client, v.bmc)
 	if err == nil {
 		v.location = location
-		v.target, err = access.Resolve(ctx, v.Client, v.bmc, v.Bundles.Active().Settings, access.WithCABundle(v.CABundle))
+		v.target, err = access.Resolve(ctx, v.Client, v.bmc, v.Bundles.Active().Settings, v.CABundle)
 	}
 	if err != nil && !errors.As(err, &v.targetErr) {
 		return err
@@ -71,20 +74,18 @@ func (v *scope) readOwned(ctx context.Context) error {
 func (v *scope) readHardware() {
 	defer v.noteReading()
 	if v.targetErr != nil {
-		v.subjects.drop(v.cache, v.bmc.Name)
+		v.rename(v.bmc.Name, "")
 		return
 	}
 	way := wayTo(v.target)
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
-	v.subjects.become(v.cache, v.bmc.Name, v.name)
+	v.rename(v.bmc.Name, v.name)
 	maxAge, due := v.pollInterval(), due(v.owned)
-	if !v.unreadSince().IsZero() {
+	begun, accepted := v.cache.Reading(v.name).Begun, v.acceptanceSeen()
+	unread := !accepted.IsZero() && !begun.After(accepted) // the acceptance speaks of what is there since
+	if unread || !due.IsZero() && begun.Before(due) && !v.now.Before(due) {
 		maxAge = 0
-		v.reader.forget(v.target.Key)
-	}
-	if !due.IsZero() && v.cache.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
-		maxAge = 0
-		v.reader.forget(v.target.Key)
+		v.systemsRead.forget(v.target.Key)
 	}
 	reading, fresh := v.cache.Refresh(v.name, v.target, maxAge)
 	v.reading = reading
@@ -102,7 +103,7 @@ func (v *scope) readHardware() {
 // noteReading shows the reconciles of other BMCs what this one shows.
 func (v *scope) noteReading() {
 	if silent, known := v.silence(); known {
-		v.silences.note(v.bmc.Name, silent)
+		v.silent.put(v.bmc.Name, silent)
 	}
 	if v.usable() {
 		v.sightings.note(v.bmc.Name, v.reading.Value.Systems)
@@ -116,7 +117,7 @@ func (v *scope) knownFacts() facts {
 		byUUID: map[string][]server{}, remembered: map[string]server{},
 		incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
 	}
-	if v.acceptanceCounts() {
+	if seen := v.acceptanceSeen(); !seen.IsZero() && v.reading.Begun.After(seen) {
 		f.accepted = acceptedText(v.bmc)
 	}
 	for i := range v.owned {
@@ -126,4 +127,77 @@ func (v *scope) knownFacts() facts {
 		f.systems = v.reading.Value.Systems
 	}
 	return f
+}
+
+// A BMC is read seldom while the reads of its Servers show that it answers: they come often, each proves as much, and
+// together they are to be all that an idle BMC is asked. As soon as one of them shows trouble, the BMC is read itself.
+
+// mostShares bounds by how much more often a BMC with several Servers is read: there a system may be added at any time,
+// and each Server bears a share of the requests.
+const mostShares = 3
+
+// pollInterval is how old the reading of the BMC may be.
+func (v *scope) pollInterval() time.Duration {
+	age := v.SteadyPoll
+	if n := vouching(v.owned); n > 0 {
+		age = max(age, v.MetadataPoll/time.Duration(min(n, mostShares)))
+	}
+	if anyNameless(assign(v.cache.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
+		age = min(age, v.SteadyPoll) // a BMC that has just started may show no UUID for some seconds
+	}
+	if reset.UnderWay(v.bmc.Status.Conditions) != nil {
+		age = min(age, v.TransitionPoll)
+	}
+	return age
+}
+
+// anyNameless says that a system was read which bears no UUID.
+func anyNameless(systems []System) bool {
+	return slices.ContainsFunc(systems, func(s System) bool { return s.Err == "" && s.Identity.UUID == "" })
+}
+
+// vouching counts the Servers whose reads show that their BMC answers; 0 where one of them says otherwise. One that
+// the manager does not read says nothing.
+func vouching(servers []v1alpha1.Server) int {
+	count := 0
+	for i := range servers {
+		s := &servers[i]
+		if v1alpha1.Ignored(s) || !s.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionBMCReachable) || !troubleSince(s).IsZero() {
+			return 0
+		}
+		count++
+	}
+	return count
+}
+
+// troubleSince is when reads of a Server began to fail, or to show another machine; the zero time where all is well.
+func troubleSince(s *v1alpha1.Server) time.Time {
+	var since time.Time
+	for kind, bad := range map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionBMCReachable: metav1.ConditionFalse, v1alpha1.ConditionIdentityMismatch: metav1.ConditionTrue,
+	} {
+		c := meta.FindStatusCondition(s.Status.Conditions, kind)
+		if c != nil && c.Status == bad && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
+// due is the moment after which the BMC has to be read once, because of trouble with a Server; the zero time where there
+// is none. Conditions have whole seconds, so it is the end of the second.
+func due(servers []v1alpha1.Server) time.Time {
+	var last time.Time
+	for i := range servers {
+		if since := troubleSince(&servers[i]); since.After(last) {
+			last = since
+		}
+	}
+	if last.IsZero() {
+		return last
+	}
+	return last.Truncate(time.Second).Add(time.Second)
 }

@@ -93,8 +93,8 @@ func (o *observed) pinnedOrOwned() bool {
 // knownBefore says that the BMC was reached before, or its certificate pinned.
 func (o *observed) knownBefore() bool { return o.pinnedOrOwned() || status.ReachedBefore(o.bmc.Status) }
 
-// restart is what decides what becomes of a restart that the annotation asks for.
-func (o *observed) restart() reset.Input {
+// resetInput is what decides what becomes of a restart that the annotation asks for.
+func (o *observed) resetInput() reset.Input {
 	in := reset.Input{
 		UnderWay: reset.UnderWay(o.bmc.Status.Conditions), Sent: o.sent, Read: !o.reading.At.IsZero(), Stranger: o.stranger(),
 	}

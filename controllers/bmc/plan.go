@@ -4,7 +4,8 @@ package bmc
 
 import (
 	"fmt"
-	"sort"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,8 +139,8 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 	case len(known) == 1:
 		p.takeOver(f, known[0], s, uuid)
 	case len(missing) > 0 && !accepts(f.accepted, uuid):
-		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here; "+
-			"if the hardware was exchanged, set the annotation %s=%s on the BMC",
+		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here. "+
+			"If the hardware was exchanged, set the annotation %s=%s on the BMC",
 			s.URI, uuid, missing[0].name, missing[0].uuid, v1alpha1.AcceptSystemAnnotation, uuid)
 		p.refusals[len(p.refusals)-1].uuid = uuid
 	case p.contested(f, s, uuid, ""):
@@ -158,7 +159,7 @@ func (p *plan) contested(f facts, s System, uuid, former string) bool {
 	for _, rival := range f.rivals[uuid] {
 		if rival != former {
 			p.refuse(v1alpha1.ReasonSystemConflict, rival, "the system %s has the UUID %s, which BMC %s shows as well, as far as is known, "+
-				"so that neither is managed; correct the UUID in the firmware of one, or "+deleteWrongBMC, s.URI, uuid, rival)
+				"so that neither is managed. Correct the UUID in the firmware of one, or "+deleteWrongBMC, s.URI, uuid, rival)
 			return true
 		}
 	}
@@ -194,7 +195,7 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 	case in.lost > 0:
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is unreachable; "+
 			"it is taken over once that has lasted %s, or at once when that BMC is deleted", where, known.bmc, f.takeOverAfter)
-		p.requeue(f.takeOverAfter - in.lost)
+		p.requeueAfter = trigger.Earlier(p.requeueAfter, f.takeOverAfter-in.lost)
 	default:
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is in use and keeps it; "+deleteWrongBMC,
 			where, known.bmc)
@@ -203,10 +204,6 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 
 func (p *plan) refuse(reason, incumbent, format string, args ...any) {
 	p.refusals = append(p.refusals, refusal{reason: reason, message: fmt.Sprintf(format, args...), incumbent: incumbent})
-}
-
-func (p *plan) requeue(after time.Duration) {
-	p.requeueAfter = trigger.Earlier(p.requeueAfter, after)
 }
 
 // verdict sums the refusals up for the condition SystemsAccepted.
@@ -222,53 +219,38 @@ func (p *plan) verdict() (accepted bool, reason, message string) {
 	for _, r := range p.refusals {
 		messages = append(messages, r.message)
 	}
-	sort.Strings(messages)
+	slices.Sort(messages)
 	return false, p.refusals[0].reason, strings.Join(messages, "; ") + waits
 }
 
 // unseen lists the servers of the BMC that none of its systems is.
 func unseen(f facts) []server {
-	var missing []server
-	for _, o := range f.owned {
-		seen := false
-		for _, s := range f.systems {
-			seen = seen || s.Err == "" && isSystem(o.uuid, s.Identity.UUID)
-		}
-		if !seen {
-			missing = append(missing, o)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(f.owned), func(o server) bool {
+		return slices.ContainsFunc(f.systems, func(s System) bool { return s.Err == "" && isSystem(o.uuid, s.Identity.UUID) })
+	})
 }
 
 // repeated says that another system of the BMC has the same UUID, and that no Server says which of them it is.
 func (f facts) repeated(index int) bool {
-	uuid := f.systems[index].Identity.UUID
-	twice := false
+	uuid, twice := f.systems[index].Identity.UUID, false
 	for i, s := range f.systems {
 		twice = twice || i != index && s.Err == "" && isSystem(uuid, s.Identity.UUID)
 	}
-	if !twice {
-		return false
-	}
-	for _, o := range f.owned {
-		if isSystem(o.uuid, uuid) && sameURI(o.uri, f.systems[index].URI) {
-			return false // the incumbent
-		}
-	}
-	return true
+	incumbent := func(o server) bool { return isSystem(o.uuid, uuid) && sameURI(o.uri, f.systems[index].URI) }
+	return twice && !slices.ContainsFunc(f.owned, incumbent)
 }
 
 func (f facts) registered(uuid string) bool {
-	for _, o := range f.owned {
-		if isSystem(o.uuid, uuid) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.owned, func(o server) bool { return isSystem(o.uuid, uuid) })
 }
 
 func accepts(accepted, uuid string) bool { return accepted != "" && isSystem(accepted, uuid) }
+
+// usableUUID is what the name of a ServerInventory allows.
+var usableUUID = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,62}[a-z0-9])?$`)
+
+// sameURI compares links as BMCs write them: case and a trailing slash do not matter.
+func sameURI(a, b string) bool { return bmcsystems.Key(a) == bmcsystems.Key(b) }
 
 func isSystem(want, got string) bool {
 	return redfish.SameSystem(redfish.Identity{UUID: want}, redfish.Identity{UUID: got})

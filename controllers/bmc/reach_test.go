@@ -97,8 +97,8 @@ func TestHowLongABMCHasBeenLost(t *testing.T) {
 					t.Errorf("asked for the absence between %s and %s", from, until)
 				}
 				return c.absent
-			}}.withDefaultTimes(), func(string) {})
-			s.silences.note("b", c.seen)
+			}}.withDefaults(), func(string) {})
+			s.silent.put("b", c.seen)
 			if got := s.lostFor(b, now); got != c.want {
 				t.Errorf("lost for %s, want %s", got, c.want)
 			}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/controllers/hardware"
@@ -45,10 +44,9 @@ const identityFor = time.Hour
 
 // reader reads BMCs and remembers the identities of their systems.
 type reader struct {
-	now func() time.Time
+	kept[memory] // by the BMC's key
 
-	mu     sync.Mutex
-	memory map[string]*memory // by the BMC's key
+	now func() time.Time
 }
 
 type memory struct {
@@ -69,7 +67,7 @@ type remembered struct {
 	at       time.Time
 }
 
-func newReader(now func() time.Time) *reader { return &reader{now: now, memory: map[string]*memory{}} }
+func newReader(now func() time.Time) *reader { return &reader{now: now} }
 
 // read is the Read of the cache.
 func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (Reading, error) {
@@ -79,7 +77,10 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 		return Reading{}, err
 	}
 	from := origin{wayTo(target), manager.UUID, manager.SerialNumber, manager.LastResetTime.UTC()}
-	known := r.recall(target.Key, from)
+	known := map[string]remembered{}
+	if m := r.get(target.Key); m.from == from {
+		maps.Copy(known, m.systems)
+	}
 	for _, listed := range manager.Listed {
 		if listed.Identity.UUID != "" { // a list may show less than the system itself
 			known[listed.URI] = remembered{identity: listed.Identity, at: listed.TakenAt}
@@ -107,7 +108,7 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 	for _, uri := range manager.Unreadable {
 		reading.Systems = append(reading.Systems, System{URI: uri, Err: "the BMC lists it and does not show it"})
 	}
-	r.learn(target.Key, from, known)
+	r.put(target.Key, memory{from: from, systems: known})
 	return reading, nil
 }
 
@@ -122,29 +123,6 @@ func nameless(ctx context.Context, bmc redfish.BMC, uri string) System {
 		s.MACs = append(s.MACs, nic.MACAddress)
 	}
 	return s
-}
-
-// recall returns a copy of what is remembered.
-func (r *reader) recall(key string, from origin) map[string]remembered {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := map[string]remembered{}
-	if m := r.memory[key]; m != nil && m.from == from {
-		maps.Copy(known, m.systems)
-	}
-	return known
-}
-
-func (r *reader) learn(key string, from origin, systems map[string]remembered) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.memory[key] = &memory{from: from, systems: systems}
-}
-
-func (r *reader) forget(key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.memory, key)
 }
 
 // wayTo is a digest of the way by which a BMC is reached.

@@ -4,6 +4,7 @@ package bmc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -18,28 +19,23 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 )
 
-// registrar makes Servers for the systems behind a BMC, or lets those that exist name it. It reads past the cache before it
-// makes a Server or takes one over: what is absent in the cache may exist (order 4).
-type registrar struct {
-	*subject
-	bmc *v1alpha1.BMC
-	now time.Time
-}
+// What follows makes Servers for the systems behind a BMC, or lets those that exist name it. It reads past the cache before
+// it makes a Server or takes one over: what is absent in the cache may exist (order 4).
 
 // settle is when a plan that the API server contradicted is made anew: the cache will have caught up.
 const settle = 100 * time.Millisecond
 
 // followLabels changes only servers to which a change has to be carried over.
-func (r registrar) followLabels(ctx context.Context, owned []v1alpha1.Server) loop.Progress {
-	for i := range owned {
-		server := owned[i].DeepCopy()
+func (v *scope) followLabels(ctx context.Context) loop.Progress {
+	for i := range v.owned {
+		server := v.owned[i].DeepCopy()
 		before := server.DeepCopy()
-		copyLabels(r.bmc, server)
+		copyLabels(v.bmc, server)
 		if maps.Equal(before.Labels, server.Labels) &&
 			before.Annotations[v1alpha1.LabelsAnnotation] == server.Annotations[v1alpha1.LabelsAnnotation] {
 			continue
 		}
-		if p := r.patch(ctx, before, server); p.Phase != loop.Done {
+		if p := v.patch(ctx, before, server); p.Phase != loop.Done {
 			return p
 		}
 	}
@@ -51,20 +47,16 @@ func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
 	}
-	text := renderLabels(remember)
-	switch {
-	case text != "" && s.Annotations == nil:
-		s.Annotations = map[string]string{v1alpha1.LabelsAnnotation: text}
-	case text != "":
-		s.Annotations[v1alpha1.LabelsAnnotation] = text
-	default:
+	if len(remember) == 0 {
 		delete(s.Annotations, v1alpha1.LabelsAnnotation)
+	} else if text, err := json.Marshal(remember); err == nil { // strings always encode
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.LabelsAnnotation, string(text))
 	}
 }
 
 // patch writes a server under the optimistic lock. A reconcile that lost a race looks again.
-func (r registrar) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
-	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
+	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
 	}
@@ -75,24 +67,24 @@ func (r registrar) patch(ctx context.Context, before, after *v1alpha1.Server) lo
 }
 
 // register carries the plan out. Before anything is created or taken over, what the plan relies on is read uncached.
-func (r registrar) register(ctx context.Context, todo plan) loop.Progress {
-	for _, step := range todo.steps {
+func (v *scope) register(ctx context.Context) loop.Progress {
+	for _, step := range v.plan.steps {
 		var p loop.Progress
 		if step.kind == create {
-			p = r.createServer(ctx, step)
+			p = v.createServer(ctx, step)
 		} else {
-			p = r.pointServer(ctx, step)
+			p = v.pointServer(ctx, step)
 		}
 		if p.Phase != loop.Done {
 			return p
 		}
 	}
-	if todo.consumed {
-		delete(r.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
-		r.acceptances.forget(string(r.bmc.UID)) // the same value, written again, is another acceptance
+	if v.plan.consumed {
+		delete(v.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
+		v.acceptances.forget(string(v.bmc.UID)) // the same value, written again, is another acceptance
 	}
-	for _, refusal := range todo.refusals {
-		r.newcomers.await(refusal.incumbent, r.bmc.Name)
+	for _, refusal := range v.plan.refusals {
+		v.newcomers.await(refusal.incumbent, v.bmc.Name)
 	}
 	return loop.Holds()
 }
@@ -102,24 +94,24 @@ const maxIndex = 256
 
 // createServer makes the Server of a new system. Two BMCs that show the same system at the same moment are dealt with one
 // after the other, and the second finds what the first has made.
-func (r registrar) createServer(ctx context.Context, step step) loop.Progress {
-	unlock := r.systems.lock(step.uuid)
+func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
+	unlock := v.systems.lock(step.uuid)
 	defer unlock()
-	name, err := r.standsFor(ctx, step.uuid)
+	name, err := v.standsFor(ctx, step.uuid)
 	if err != nil {
 		return loop.Broken(err)
 	}
 	if name != "" {
 		return raced(name)
 	}
-	if p := r.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
+	if p := v.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
 		return p
 	}
 	for index := step.index; index < step.index+maxIndex; index++ {
-		server := newServer(r.bmc, step, fmt.Sprintf("%s-system-%d", r.bmc.Name, index))
-		err := r.Client.Create(ctx, server)
+		server := newServer(v.bmc, step, fmt.Sprintf("%s-system-%d", v.bmc.Name, index))
+		err := v.Client.Create(ctx, server)
 		if apierrors.IsAlreadyExists(err) {
-			switch stands, err := namedFor(ctx, r.Reader, server.Name, step.uuid); {
+			switch stands, err := namedFor(ctx, v.Reader, server.Name, step.uuid); {
 			case err != nil:
 				return loop.Broken(err)
 			case stands:
@@ -130,12 +122,12 @@ func (r registrar) createServer(ctx context.Context, step step) loop.Progress {
 		if err != nil {
 			return loop.Broken(fmt.Errorf("create Server %s: %w", server.Name, err))
 		}
-		r.servers.note(step.uuid, server.Name)
-		r.Recorder.Eventf(r.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
+		v.servers.note(step.uuid, server.Name)
+		v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
 			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
 		return loop.Holds()
 	}
-	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", r.bmc.Name, step.uuid), time.Minute)
+	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
 }
 
 func raced(server string) loop.Progress {
@@ -151,52 +143,52 @@ func newServer(b *v1alpha1.BMC, step step, name string) *v1alpha1.Server {
 }
 
 // pointServer lets a Server name this BMC and the system's URI at it.
-func (r registrar) pointServer(ctx context.Context, step step) loop.Progress {
+func (v *scope) pointServer(ctx context.Context, step step) loop.Progress {
 	server := &v1alpha1.Server{}
-	if err := r.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
+	if err := v.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
 		if apierrors.IsNotFound(err) {
 			return loop.Waiting("Raced", "the Server "+step.server+" is gone", settle)
 		}
 		return loop.Broken(fmt.Errorf("get Server %s: %w", step.server, err))
 	}
 	now := asServer(server)
-	if now.bmc != r.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
+	if now.bmc != v.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
 		return loop.Waiting("Raced", "the Server "+step.server+" has changed meanwhile", settle)
 	}
-	taking := now.bmc != r.bmc.Name
+	taking := now.bmc != v.bmc.Name
 	if taking && now.bmc != "" {
-		if p := r.confirmLost(ctx, now.bmc); p.Phase != loop.Done {
+		if p := v.confirmLost(ctx, now.bmc); p.Phase != loop.Done {
 			return p
 		}
 	}
 	if taking {
-		if p := r.confirmAlone(ctx, step.uuid, now.bmc); p.Phase != loop.Done {
+		if p := v.confirmAlone(ctx, step.uuid, now.bmc); p.Phase != loop.Done {
 			return p
 		}
 	}
 	before := server.DeepCopy()
-	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: r.bmc.Name}
+	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
 	server.Spec.SystemURI = step.uri
-	copyLabels(r.bmc, server)
-	if p := r.patch(ctx, before, server); p.Phase != loop.Done || !taking {
+	copyLabels(v.bmc, server)
+	if p := v.patch(ctx, before, server); p.Phase != loop.Done || !taking {
 		return p
 	}
-	r.Recorder.Eventf(r.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerTakenOver, EffectRegisterSystems,
+	v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerTakenOver, EffectRegisterSystems,
 		"Server %s is behind this BMC now; it was behind %q", server.Name, now.bmc)
 	return loop.Holds()
 }
 
 // confirmLost makes sure, uncached, that the incumbent is gone or unreachable.
-func (r registrar) confirmLost(ctx context.Context, name string) loop.Progress {
+func (v *scope) confirmLost(ctx context.Context, name string) loop.Progress {
 	other := &v1alpha1.BMC{}
-	err := r.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
+	err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
 	switch {
 	case apierrors.IsNotFound(err):
 		return loop.Holds()
 	case err != nil:
 		return loop.Broken(fmt.Errorf("get BMC %s: %w", name, err))
 	}
-	if lost := r.lostFor(other, r.now); lost == 0 || lost < r.TakeOverAfter {
+	if lost := v.lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
 		return loop.Waiting("Raced", "the BMC "+name+" answers again", settle)
 	}
 	return loop.Holds()
@@ -204,8 +196,8 @@ func (r registrar) confirmLost(ctx context.Context, name string) loop.Progress {
 
 // confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, its BMC before, is
 // confirmed apart.
-func (r registrar) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
-	rivals, err := r.rivals(ctx, uuid)
+func (v *scope) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
+	rivals, err := v.rivals(ctx, uuid)
 	if err != nil {
 		return loop.Broken(err)
 	}
@@ -215,4 +207,34 @@ func (r registrar) confirmAlone(ctx context.Context, uuid, former string) loop.P
 		}
 	}
 	return loop.Holds()
+}
+
+// follow carries what changed on the BMC since the last copy over to a server, and nothing else: a label that an
+// operator set, changed or took away on the server stays as it is until the BMC's own changes. It returns the labels to have, and
+// the copy to remember.
+func follow(bmc, copied, server map[string]string) (labels, remember map[string]string) {
+	labels = maps.Clone(server)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for key, old := range copied {
+		if _, still := bmc[key]; !still && labels[key] == old {
+			delete(labels, key)
+		}
+	}
+	for key, value := range bmc {
+		if old, before := copied[key]; !before || old != value {
+			labels[key] = value
+		}
+	}
+	return labels, maps.Clone(bmc)
+}
+
+// copiedLabels reads v1alpha1.LabelsAnnotation. What cannot be read counts as nothing copied, so that nothing is taken away.
+func copiedLabels(annotation string) map[string]string {
+	var copied map[string]string
+	if json.Unmarshal([]byte(annotation), &copied) != nil {
+		return nil // json keeps what it understood; half of a copy would be worse than none
+	}
+	return copied
 }

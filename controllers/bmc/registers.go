@@ -6,47 +6,72 @@ import (
 	"hash/fnv"
 	"sync"
 
-	"github.com/metalaw/metalaw/controllers/hardware"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
-// names knows by which name the cache knows each BMC at present.
-type names struct {
-	mu      sync.Mutex
-	current map[string]string
+// kept is what is remembered of each BMC, by a key of it. It is safe for concurrent use.
+type kept[V any] struct {
+	mu sync.Mutex
+	of map[string]V
 }
 
-// become lets the cache forget the former name of a BMC, where it had another.
-func (n *names) become(cache *hardware.Cache[Reading], bmc, name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if old := n.current[bmc]; old != "" && old != name {
-		cache.Forget(old)
+func (k *kept[V]) get(key string) V {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[key]
+}
+
+func (k *kept[V]) put(key string, value V) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil {
+		k.of = map[string]V{}
 	}
-	n.current[bmc] = name
+	k.of[key] = value
 }
 
-// of is the name by which the cache knows a BMC; empty where it knows none.
-func (n *names) of(bmc string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.current[bmc]
+func (k *kept[V]) forget(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.of, key)
 }
 
-func (n *names) drop(cache *hardware.Cache[Reading], bmc string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if old := n.current[bmc]; old != "" {
-		cache.Forget(old)
+// rename gives the name by which the cache knows a BMC from now on, and lets it forget the former one; empty for none.
+func (s *subject) rename(bmc, name string) {
+	if old := s.names.get(bmc); old != "" && old != name {
+		s.cache.Forget(old)
 	}
-	delete(n.current, bmc)
+	if name == "" {
+		s.names.forget(bmc)
+		return
+	}
+	s.names.put(bmc, name)
+}
+
+// index knows names by a key, each key as long as it has one.
+type index map[string]sets.Set[string]
+
+func (i index) add(key, name string) {
+	if i[key] == nil {
+		i[key] = sets.New[string]()
+	}
+	i[key].Insert(name)
+}
+
+func (i index) remove(key, name string) {
+	i[key].Delete(name)
+	if i[key].Len() == 0 {
+		delete(i, key)
+	}
 }
 
 // newcomers knows which BMCs wait for a change of another that holds their servers. It only triggers them earlier:
 // each looks again by itself.
 type newcomers struct {
 	mu      sync.Mutex
-	waiting map[string]map[string]bool
+	waiting index // newcomers, by incumbent
 }
 
 func (n *newcomers) await(incumbent, newcomer string) {
@@ -55,22 +80,15 @@ func (n *newcomers) await(incumbent, newcomer string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.waiting[incumbent] == nil {
-		n.waiting[incumbent] = map[string]bool{}
-	}
-	n.waiting[incumbent][newcomer] = true
+	n.waiting.add(incumbent, newcomer)
 }
 
 // take returns the BMCs that wait for this one, and forgets them.
 func (n *newcomers) take(incumbent string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var list []string
-	for newcomer := range n.waiting[incumbent] {
-		list = append(list, newcomer)
-	}
-	delete(n.waiting, incumbent)
-	return list
+	defer delete(n.waiting, incumbent)
+	return n.waiting[incumbent].UnsortedList()
 }
 
 // stripes are locks shared among system UUIDs.

@@ -34,8 +34,6 @@ type sentReset struct {
 	err   error
 }
 
-func newResets() *resets { return &resets{of: map[string]sentReset{}} }
-
 func (r *resets) begin(uid, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,13 +69,9 @@ func (r *resets) forget(uid string) {
 	delete(r.of, uid)
 }
 
-// restarter carries out what reset.Decide decides. It keeps these orders of safety: it asks the BMC only once the reset is
-// stored (order 1), the guard reads uncached right before the BMC is asked (order 4), and the budget is counted when
+// What follows carries out what reset.Decide decides. It keeps these orders of safety: it asks the BMC only once the reset
+// is stored (order 1), the guard reads uncached right before the BMC is asked (order 4), and the budget is counted when
 // permission is given (order 5).
-type restarter struct {
-	*subject
-	*observed
-}
 
 // restarted is what status says of a restart: when one is requested, or why it failed.
 type restarted struct {
@@ -86,30 +80,30 @@ type restarted struct {
 }
 
 // restart asks the BMC to restart, once for each annotation.
-func (r restarter) restart(ctx context.Context) (loop.Progress, restarted) {
-	d := reset.Decide(r.observed.restart())
+func (v *scope) restart(ctx context.Context) (loop.Progress, restarted) {
+	d := reset.Decide(v.resetInput())
 	done := restarted{failed: d.Failed}
 	switch d.Next {
 	case reset.Hold:
 		return loop.Waiting(d.Wait.Reason, d.Wait.Message, d.Wait.Again), done
 	case reset.Drop:
-		dropOperation(r.bmc)
+		dropOperation(v.bmc)
 		return loop.Holds(), done
 	case reset.Ask: // once the gate permits it
 	}
-	if p, ok := r.permitted(ctx); !ok {
+	if p, ok := v.permitted(ctx); !ok {
 		return p, done
 	}
-	done.at = reset.Time(r.bmc.Status.Conditions, r.now)
-	return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", 0).Then(r.askForReset()), done
+	done.at = reset.Time(v.bmc.Status.Conditions, v.now)
+	return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", 0).Then(v.askForReset()), done
 }
 
 // permitted asks the gate whether the BMC may be restarted at present. The gate counts the budget here (order 5).
-func (r restarter) permitted(ctx context.Context) (loop.Progress, bool) {
-	if r.Gate == nil {
+func (v *scope) permitted(ctx context.Context) (loop.Progress, bool) {
+	if v.Gate == nil {
 		return loop.Progress{}, true
 	}
-	verdict, err := r.Gate.PermitBMC(ctx, r.bmc.Labels, fleet.BMCRestart)
+	verdict, err := v.Gate.PermitBMC(ctx, v.bmc.Labels, fleet.BMCRestart)
 	if err != nil {
 		return loop.Broken(err), false
 	}
@@ -123,33 +117,33 @@ func (r restarter) permitted(ctx context.Context) (loop.Progress, bool) {
 const postponedRetry = 30 * time.Second
 
 // askForReset returns what is done once the request is stored (order 1).
-func (r restarter) askForReset() func() {
-	uid, want := string(r.bmc.UID), r.expected()
+func (v *scope) askForReset() func() {
+	uid, want := string(v.bmc.UID), v.expected()
 	return func() {
-		underWay := reset.UnderWay(r.bmc.Status.Conditions)
+		underWay := reset.UnderWay(v.bmc.Status.Conditions)
 		if underWay == nil {
 			return
 		}
 		id, at := reset.ID(underWay.LastTransitionTime.Time), underWay.LastTransitionTime
-		r.resets.begin(uid, id)
-		job := r.cache.Do(r.name, r.target, id, func(ctx context.Context, bmc redfish.BMC) error {
-			err := bmc.ResetManager(redfish.WithGuard(ctx, r.stillAsked(at)), want, true)
-			r.resets.end(uid, id, err)
+		v.resets.begin(uid, id)
+		job := v.cache.Do(v.name, v.target, id, func(ctx context.Context, bmc redfish.BMC) error {
+			err := bmc.ResetManager(redfish.WithGuard(ctx, v.stillAsked(at)), want, true)
+			v.resets.end(uid, id, err)
 			return err
 		})
 		if job.ID != id {
-			r.resets.end(uid, id, errors.New("another request to the BMC was under way; ask again"))
+			v.resets.end(uid, id, errors.New("another request to the BMC was under way; ask again"))
 		}
 	}
 }
 
 // stillAsked returns the guard that reads past the cache, right before the request goes out (order 4), whether it is still
 // wanted.
-func (r restarter) stillAsked(at metav1.Time) func(context.Context) error {
-	name, uid, generation := r.bmc.Name, r.bmc.UID, r.bmc.Generation
+func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {
+	name, uid, generation := v.bmc.Name, v.bmc.UID, v.bmc.Generation
 	return func(ctx context.Context) error {
 		now := &v1alpha1.BMC{}
-		if err := r.Reader.Get(ctx, types.NamespacedName{Name: name}, now); err != nil {
+		if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, now); err != nil {
 			return unread(fmt.Errorf("the BMC object could not be read: %w", err))
 		}
 		stored := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReset)
@@ -157,18 +151,18 @@ func (r restarter) stillAsked(at metav1.Time) func(context.Context) error {
 			stored == nil || stored.Status != metav1.ConditionTrue || !stored.LastTransitionTime.Equal(&at) {
 			return errors.New("the BMC object has changed meanwhile")
 		}
-		return r.postponed(ctx, now.Labels)
+		return v.postponed(ctx, now.Labels)
 	}
 }
 
 // postponed says why the BMC may not be restarted any more, though it was permitted.
-func (r restarter) postponed(ctx context.Context, labels map[string]string) error {
-	if r.Gate == nil {
+func (v *scope) postponed(ctx context.Context, labels map[string]string) error {
+	if v.Gate == nil {
 		return nil
 	}
-	verdict, err := r.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
+	verdict, err := v.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
 	if err != nil {
-		return unread(fmt.Errorf("it cannot be told what is frozen: %w", err))
+		return unread(fmt.Errorf("what is frozen is not known: %w", err))
 	}
 	if !verdict.Allowed {
 		return &reset.PostponedError{Reason: verdict.Reason, Message: verdict.Message}

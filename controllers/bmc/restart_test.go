@@ -171,7 +171,7 @@ func TestTwoResetsInOneSecondAreTwo(t *testing.T) {
 
 // guard is what runs right before the reset that a BMC records goes out.
 func (w *world) guard(b *v1alpha1.BMC) func(context.Context) error {
-	r := restarter{subject: w.subject, observed: &observed{bmc: b}}
+	r := &scope{subject: w.subject, observed: observed{bmc: b}}
 	return r.stillAsked(reset.UnderWay(b.Status.Conditions).LastTransitionTime)
 }
 

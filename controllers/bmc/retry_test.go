@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -71,7 +72,7 @@ func TestNewCredentialsAreTriedAtOnce(t *testing.T) {
 		w.must(w.api.Get(t.Context(), request("b").NamespacedName, s))
 		s.Data["password"] = []byte("right")
 		w.must(w.api.Update(t.Context(), s))
-		if got := w.subject.ofSecret(t.Context(), s); len(got) != 1 || got[0] != request("b") {
+		if got := w.subject.naming(fieldindex.BMCBySecret)(t.Context(), s); len(got) != 1 || got[0] != request("b") {
 			t.Fatalf("a changed BMCSecret wakes %v", got)
 		}
 		changed := time.Now()

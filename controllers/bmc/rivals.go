@@ -5,7 +5,6 @@ package bmc
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +21,8 @@ import (
 // sightings knows which systems each BMC showed this process when it answered last, by UUID in either byte order.
 type sightings struct {
 	mu sync.Mutex
-	of map[string][]string        // the UUIDs, by BMC
-	by map[string]map[string]bool // the BMCs, by UUID
-}
-
-func newSightings() *sightings {
-	return &sightings{of: map[string][]string{}, by: map[string]map[string]bool{}}
+	of map[string][]string // the UUIDs, by BMC
+	by index               // the BMCs, by UUID
 }
 
 func oneSpelling(uuid string) string {
@@ -47,10 +42,7 @@ func (s *sightings) note(bmc string, systems []System) {
 	s.remove(bmc)
 	s.of[bmc] = shown
 	for _, uuid := range shown {
-		if s.by[uuid] == nil {
-			s.by[uuid] = map[string]bool{}
-		}
-		s.by[uuid][bmc] = true
+		s.by.add(uuid, bmc)
 	}
 }
 
@@ -62,10 +54,7 @@ func (s *sightings) forget(bmc string) {
 
 func (s *sightings) remove(bmc string) {
 	for _, uuid := range s.of[bmc] {
-		delete(s.by[uuid], bmc)
-		if len(s.by[uuid]) == 0 {
-			delete(s.by, uuid)
-		}
+		s.by.remove(uuid, bmc)
 	}
 	delete(s.of, bmc)
 }
@@ -81,30 +70,30 @@ func (s *sightings) has(bmc string) bool {
 func (s *sightings) showing(uuid string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.by[oneSpelling(uuid)]))
+	return s.by[oneSpelling(uuid)].UnsortedList()
 }
 
 // rivals lists the other BMCs that show a system as well, sorted. One that has given no answer for as long as it takes to
 // lose its Servers is none.
-func (r registrar) rivals(ctx context.Context, uuid string) ([]string, error) {
-	names := r.sightings.showing(uuid)
-	undecided, err := r.undecided(ctx)
+func (v *scope) rivals(ctx context.Context, uuid string) ([]string, error) {
+	names := v.sightings.showing(uuid)
+	undecided, err := v.undecided(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []string
 	for _, name := range append(names, undecided...) {
-		if name == r.bmc.Name || slices.Contains(list, name) {
+		if name == v.bmc.Name || slices.Contains(list, name) {
 			continue
 		}
 		other := &v1alpha1.BMC{}
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
+		if err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
 			if apierrors.IsNotFound(err) {
 				continue
 			}
 			return nil, fmt.Errorf("get BMC %s: %w", name, err)
 		}
-		if r.lostFor(other, r.now) < r.TakeOverAfter {
+		if v.lostFor(other, v.now) < v.TakeOverAfter {
 			list = append(list, name)
 		}
 	}
@@ -114,17 +103,17 @@ func (r registrar) rivals(ctx context.Context, uuid string) ([]string, error) {
 
 // undecided lists the BMCs that another process refused a system to as it did this one, and that this process has not read
 // yet: a restart must not make an incumbent of the one that is read first.
-func (r registrar) undecided(ctx context.Context) ([]string, error) {
-	if !inConflict(r.bmc) {
+func (v *scope) undecided(ctx context.Context) ([]string, error) {
+	if !inConflict(v.bmc) {
 		return nil, nil
 	}
 	var list v1alpha1.BMCList
-	if err := r.Client.List(ctx, &list); err != nil {
+	if err := v.Client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list the BMCs: %w", err)
 	}
 	var names []string
 	for i := range list.Items {
-		if inConflict(&list.Items[i]) && !r.sightings.has(list.Items[i].Name) {
+		if inConflict(&list.Items[i]) && !v.sightings.has(list.Items[i].Name) {
 			names = append(names, list.Items[i].Name)
 		}
 	}

@@ -116,7 +116,7 @@ func TestAServerOfADeletedBMCGoesToNeitherOfTwo(t *testing.T) {
 }
 
 func TestSightingsKnowASystemInEitherByteOrder(t *testing.T) {
-	s := newSightings()
+	s := &sightings{of: map[string][]string{}, by: index{}}
 	s.note("b", []System{system(uri1, ordered), {URI: uri2, Err: "status 500"}})
 	s.note("c", []System{system(uri1, uuid2)})
 	if diff := cmp.Diff([]string{"b"}, s.showing(swapped)); diff != "" {

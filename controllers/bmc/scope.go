@@ -67,23 +67,19 @@ func (v *scope) ensure(ctx context.Context, effect string) loop.Progress {
 		return loop.Holds()
 	case EffectRestartBMC:
 		var p loop.Progress
-		p, v.restarted = v.restarter().restart(ctx)
+		p, v.restarted = v.restart(ctx)
 		return p
 	case EffectRetryAccess:
 		return v.retryAccess()
 	case EffectFollowLabels:
-		return v.registrar().followLabels(ctx, v.owned)
+		return v.followLabels(ctx)
 	case EffectRegisterSystems:
-		p := v.registrar().register(ctx, v.plan)
+		p := v.register(ctx)
 		v.consumed = v.plan.consumed && p.Phase == loop.Done
 		return p
 	}
 	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect), 0)
 }
-
-func (v *scope) restarter() restarter { return restarter{subject: v.subject, observed: &v.observed} }
-
-func (v *scope) registrar() registrar { return registrar{subject: v.subject, bmc: v.bmc, now: v.now} }
 
 // statusInput gathers what status says once the effects were applied.
 func (v *scope) statusInput() status.Input {
@@ -105,12 +101,12 @@ func (v *scope) retryAccess() loop.Progress {
 	if v.targetErr != nil {
 		return loop.Holds() // the manager looks for what is missing without being asked
 	}
-	v.reader.forget(v.target.Key)
+	v.systemsRead.forget(v.target.Key)
 	defer v.cache.Refresh(v.name, v.target, anew)
 	if done, again := v.Clients.Retry(v.target.Key); !done {
 		v.notices = append(v.notices, notice{corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, fmt.Sprintf(
-			"the credentials were refused or tried again by hand a short while ago and are not tried once more before %s, "+
-				"so that no account is locked; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))})
+			"the credentials were refused or tried again by hand a short while ago. To lock no account, the manager does not "+
+				"try them once more before %s; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))})
 		return loop.Holds()
 	}
 	v.cache.Retry(v.name)
@@ -137,7 +133,16 @@ func (v *scope) acceptanceNotice() (n notice, due bool) {
 	if v.consumed {
 		n.reason = v1alpha1.ReasonAcceptanceRemoved
 	}
-	return n, n.message != "" && (v.consumed || v.acceptances.news(string(v.bmc.UID), n.message))
+	if n.message == "" || v.consumed {
+		return n, n.message != ""
+	}
+	seen := v.acceptances.get(string(v.bmc.UID))
+	if seen.value == "" || seen.message == n.message {
+		return n, false
+	}
+	seen.message = n.message
+	v.acceptances.put(string(v.bmc.UID), seen)
+	return n, true
 }
 
 // Finalize implements loop.Scope: it gives the session back. The Servers stay as they are.

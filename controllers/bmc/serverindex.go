@@ -5,12 +5,11 @@ package bmc
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -22,10 +21,8 @@ import (
 type serverIndex struct {
 	mu     sync.Mutex
 	loaded bool
-	names  map[string]map[string]bool // of Servers, by UUID in one spelling
+	names  index // of Servers, by UUID in one spelling
 }
-
-func newServerIndex() *serverIndex { return &serverIndex{names: map[string]map[string]bool{}} }
 
 // serverPage is how many Servers are read at a time.
 const serverPage = 500
@@ -43,7 +40,7 @@ func (s *serverIndex) load(ctx context.Context, live client.Reader) error {
 			return fmt.Errorf("list the Servers: %w", err)
 		}
 		for i := range page.Items {
-			s.add(page.Items[i].Spec.SystemUUID, page.Items[i].Name)
+			s.names.add(oneSpelling(page.Items[i].Spec.SystemUUID), page.Items[i].Name)
 		}
 		if token = page.Continue; token == "" {
 			s.loaded = true
@@ -55,53 +52,40 @@ func (s *serverIndex) load(ctx context.Context, live client.Reader) error {
 func (s *serverIndex) note(uuid, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(uuid, name)
-}
-
-// add is called with mu locked.
-func (s *serverIndex) add(uuid, name string) {
-	uuid = oneSpelling(uuid)
-	if s.names[uuid] == nil {
-		s.names[uuid] = map[string]bool{}
-	}
-	s.names[uuid][name] = true
+	s.names.add(oneSpelling(uuid), name)
 }
 
 func (s *serverIndex) forget(uuid, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	uuid = oneSpelling(uuid)
-	delete(s.names[uuid], name)
-	if len(s.names[uuid]) == 0 {
-		delete(s.names, uuid)
-	}
+	s.names.remove(oneSpelling(uuid), name)
 }
 
 func (s *serverIndex) of(uuid string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.names[oneSpelling(uuid)]))
+	return sets.List(s.names[oneSpelling(uuid)])
 }
 
 // standsFor names a Server that stands for a machine, empty where there is none. It is called under the lock of the UUID.
 // The cache and the index need no list. A Server of the index is read past the cache, because it may have gone (order 4).
-func (r registrar) standsFor(ctx context.Context, uuid string) (string, error) {
-	if err := r.servers.load(ctx, r.Reader); err != nil {
+func (v *scope) standsFor(ctx context.Context, uuid string) (string, error) {
+	if err := v.servers.load(ctx, v.Reader); err != nil {
 		return "", err
 	}
-	known, err := serversOf(ctx, r.Client, uuid)
+	known, err := serversOf(ctx, v.Client, uuid)
 	if err != nil {
 		return "", err
 	}
 	if len(known) > 0 {
 		return known[0].name, nil
 	}
-	for _, name := range r.servers.of(uuid) {
-		stands, err := namedFor(ctx, r.Reader, name, uuid)
+	for _, name := range v.servers.of(uuid) {
+		stands, err := namedFor(ctx, v.Reader, name, uuid)
 		if err != nil || stands {
 			return name, err
 		}
-		r.servers.forget(uuid, name)
+		v.servers.forget(uuid, name)
 	}
 	return "", nil
 }

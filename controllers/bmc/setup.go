@@ -4,6 +4,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
 // Bundles knows the policy in force.
@@ -41,17 +43,16 @@ type Clients interface {
 
 // Options is what the controller needs from outside. A zero field takes its default where one is named.
 type Options struct {
-	// Client reads from the cache, Reader past it; default those of the manager.
-	Client client.Client
-	Reader client.Reader
+	// Client reads from the cache, Reader past it, and Recorder takes events; Setup takes those of the manager.
+	Client   client.Client
+	Reader   client.Reader
+	Recorder events.EventRecorder
 	// Bundles is required.
 	Bundles Bundles
 	// Clients is the pool of BMC clients; required.
 	Clients Clients
 	// Gate is asked before a BMC is restarted; nil allows it.
 	Gate *fleet.Gate
-	// Recorder takes events; default the manager's.
-	Recorder events.EventRecorder
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
 	CABundle []byte
 	// SteadyPoll is how old a reading may be while nothing is expected to change; default 3 min.
@@ -68,43 +69,23 @@ type Options struct {
 	Absent func(from, until time.Time) time.Duration
 	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
 	ResetSettle time.Duration
-	// Timeout bounds one read of a BMC; default 2 min.
-	Timeout time.Duration
-	// MaxConcurrent is the number of reconciles side by side; default 8.
-	MaxConcurrent int
 
 	now func() time.Time
 }
 
-func (o Options) withDefaults(mgr ctrl.Manager) Options {
-	if o.Client == nil {
-		o.Client = mgr.GetClient()
-	}
-	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
-	if o.Reader == nil {
-		o.Reader = mgr.GetAPIReader()
-	}
-	if o.Recorder == nil {
-		o.Recorder = mgr.GetEventRecorder("metalaw-bmc")
-	}
-	return o.withDefaultTimes()
-}
+const (
+	// readTimeout bounds one read of a BMC.
+	readTimeout = 2 * time.Minute
+	// concurrent is the number of reconciles side by side.
+	concurrent = 8
+)
 
-func (o Options) withDefaultTimes() Options {
-	or := func(d *time.Duration, otherwise time.Duration) {
-		if *d == 0 {
-			*d = otherwise
-		}
-	}
-	or(&o.SteadyPoll, 3*time.Minute)
-	or(&o.MetadataPoll, 6*time.Hour)
-	or(&o.TransitionPoll, 2*time.Second)
-	or(&o.TakeOverAfter, 10*time.Minute)
-	or(&o.ResetSettle, 10*time.Second)
-	or(&o.Timeout, 2*time.Minute)
-	if o.MaxConcurrent == 0 {
-		o.MaxConcurrent = 8
-	}
+func (o Options) withDefaults() Options {
+	o.SteadyPoll = cmp.Or(o.SteadyPoll, 3*time.Minute)
+	o.MetadataPoll = cmp.Or(o.MetadataPoll, 6*time.Hour)
+	o.TransitionPoll = cmp.Or(o.TransitionPoll, 2*time.Second)
+	o.TakeOverAfter = cmp.Or(o.TakeOverAfter, 10*time.Minute)
+	o.ResetSettle = cmp.Or(o.ResetSettle, 10*time.Second)
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -117,28 +98,30 @@ func (o Options) withDefaultTimes() Options {
 // subject implements loop.Subject for BMCs.
 type subject struct {
 	Options
-	cache     *hardware.Cache[Reading]
-	reader    *reader
-	subjects  *names
-	resets    *resets
-	silences  *silences
+	cache *hardware.Cache[Reading]
+	// names are those by which the cache knows each BMC at present.
+	names kept[string]
+	// systemsRead are the identities of the systems of each BMC, by its key.
+	systemsRead *reader
+	resets      *resets
+	// silent are the BMCs that gave this process no answer when it asked them last.
+	silent    kept[bool]
 	sightings *sightings
 	newcomers *newcomers
 	systems   *stripes
 	servers   *serverIndex
-	// acceptances are the accept annotations that were seen.
-	acceptances *acceptances
+	// acceptances are by the UID of the BMC.
+	acceptances kept[acceptance]
 }
 
 func newSubject(o Options, requeue func(name string)) *subject {
 	s := &subject{
-		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
-		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
-		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, servers: newServerIndex(),
-		acceptances: newAcceptances(),
+		Options: o, systemsRead: newReader(o.now), resets: &resets{of: map[string]sentReset{}},
+		sightings: &sightings{of: map[string][]string{}, by: index{}}, newcomers: &newcomers{waiting: index{}},
+		systems: &stripes{}, servers: &serverIndex{names: index{}},
 	}
 	s.cache = hardware.NewCache(hardware.Options[Reading]{
-		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
+		Clients: o.Clients, Read: s.systemsRead.read, Same: Same, Timeout: readTimeout, Now: o.now,
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
 			requeue(bmc)
@@ -149,7 +132,9 @@ func newSubject(o Options, requeue func(name string)) *subject {
 
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
-	o = o.withDefaults(mgr)
+	o = o.withDefaults()
+	o.Client, o.Reader = client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), mgr.GetAPIReader()
+	o.Recorder = mgr.GetEventRecorder("metalaw-bmc")
 	requeued := &trigger.Source{}
 	s := newSubject(o, requeued.Trigger)
 	if err := mgr.Add(s.cache); err != nil {
@@ -163,13 +148,13 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named("bmc").
 		For(&v1alpha1.BMC{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.BMC{}, s.incumbentChanged(), builder.WithPredicates(reachabilityChanged)).
-		Watches(&v1alpha1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(s.ofEndpoint),
+		Watches(&v1alpha1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(s.naming(fieldindex.BMCByEndpoint)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.ofSecret),
+		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.naming(fieldindex.BMCBySecret)),
 			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.Server{}, s.ofServer(), builder.WithPredicates(concerning)).
 		WatchesRawSource(requeued).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(s.reconciler())
 }
 
@@ -191,11 +176,11 @@ func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 
 // release drops everything that is remembered of a BMC, and gives its session back. It may be called again.
 func (s *subject) release(b *v1alpha1.BMC) {
-	s.subjects.drop(s.cache, b.Name)
-	s.reader.forget(string(b.UID))
+	s.rename(b.Name, "")
+	s.systemsRead.forget(string(b.UID))
 	s.resets.forget(string(b.UID))
 	s.acceptances.forget(string(b.UID))
-	s.silences.note(b.Name, false)
+	s.silent.forget(b.Name)
 	s.sightings.forget(b.Name)
 	s.Clients.Forget(string(b.UID))
 }

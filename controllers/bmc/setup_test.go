@@ -25,7 +25,7 @@ func TestABMCThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
 		Annotations: map[string]string{v1alpha1.OperationAnnotation: "ignore"}}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).Build()
 	recorder := events.NewFakeRecorder(9)
-	r := newSubject(Options{Client: api, Reader: api, Recorder: recorder}.withDefaultTimes(), func(string) {}).reconciler()
+	r := newSubject(Options{Client: api, Reader: api, Recorder: recorder}.withDefaults(), func(string) {}).reconciler()
 	look := func() {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 			t.Fatal(err)

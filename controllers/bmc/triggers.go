@@ -4,7 +4,6 @@ package bmc
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -26,51 +24,55 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-func (s *subject) ofEndpoint(ctx context.Context, o client.Object) []reconcile.Request {
-	return s.indexed(ctx, fieldindex.BMCByEndpoint, o.GetName())
-}
-
-func (s *subject) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	return s.indexed(ctx, fieldindex.BMCBySecret, o.GetName())
-}
-
-func (s *subject) indexed(ctx context.Context, index, value string) []reconcile.Request {
-	var list v1alpha1.BMCList
-	if err := s.Client.List(ctx, &list, client.MatchingFields{index: value}); err != nil {
-		log.FromContext(ctx).Error(err, "cannot find the BMCs to reconcile", "index", index, "value", value)
-		return nil
+// naming lists the BMCs that an index finds by the name of an object.
+func (s *subject) naming(index string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) (requests []reconcile.Request) {
+		var list v1alpha1.BMCList
+		if err := s.Client.List(ctx, &list, client.MatchingFields{index: o.GetName()}); err != nil {
+			log.FromContext(ctx).Error(err, "cannot find the BMCs to reconcile", "index", index, "value", o.GetName())
+		}
+		for i := range list.Items {
+			requests = append(requests, request(list.Items[i].Name))
+		}
+		return requests
 	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, request(list.Items[i].Name))
-	}
-	return requests
 }
 
-// concerning lets through that a Server went, names another BMC, or came into trouble at its own; nothing else about it is
-// of concern here.
-var concerning = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	GenericFunc: func(event.GenericEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return bmcOf(e.ObjectOld) != bmcOf(e.ObjectNew) || !troubleOf(e.ObjectNew).Equal(troubleOf(e.ObjectOld))
-	},
+// onChange passes updates that change a part of an object, and everything that is no update.
+func onChange[T client.Object, P comparable](part func(T) P) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(T)
+		is, ok2 := e.ObjectNew.(T)
+		return ok1 && ok2 && part(was) != part(is)
+	}}
 }
 
-func troubleOf(o client.Object) time.Time {
-	s, ok := o.(*v1alpha1.Server)
-	if !ok {
-		return time.Time{}
-	}
-	return troubleSince(s)
-}
+var (
+	notCreated = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+
+	// concerning lets through that a Server went, names another BMC, or came into trouble at its own; nothing else about it
+	// is of concern here.
+	concerning = predicate.And(notCreated, onChange(func(s *v1alpha1.Server) [2]string {
+		return [2]string{bmcOf(s), troubleSince(s).UTC().String()}
+	}))
+	// reachabilityChanged lets through that a BMC went, became usable or stopped being so.
+	reachabilityChanged = predicate.And(notCreated, onChange(func(b *v1alpha1.BMC) (reach struct{ reason, silent string }) {
+		if ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			reach.reason = ready.Reason
+		}
+		if silent := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionUnreachable); silent != nil {
+			reach.silent = string(silent.Status)
+		}
+		return reach
+	}))
+)
 
 // ofServer triggers the BMC that a Server names, and the one that it named before.
 func (s *subject) ofServer() handler.EventHandler {
 	add := func(q queue, objects ...client.Object) {
 		for _, o := range objects {
 			if name := bmcOf(o); name != "" {
-				s.cache.Retry(s.subjects.of(name)) // what concerns the one concerns the other: it is not waited for
+				s.cache.Retry(s.names.get(name)) // what concerns the one concerns the other: it is not waited for
 				q.Add(request(name))
 			}
 		}
@@ -87,31 +89,6 @@ func bmcOf(o client.Object) string {
 		return ""
 	}
 	return s.Spec.BMCRef.Name
-}
-
-// reachabilityChanged lets through that a BMC went, became usable or stopped being so.
-var reachabilityChanged = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	GenericFunc: func(event.GenericEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return reason(e.ObjectOld) != reason(e.ObjectNew) || unreachable(e.ObjectOld) != unreachable(e.ObjectNew)
-	},
-}
-
-func unreachable(o client.Object) bool {
-	b, ok := o.(*v1alpha1.BMC)
-	return ok && meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionUnreachable)
-}
-
-func reason(o client.Object) string {
-	b, ok := o.(*v1alpha1.BMC)
-	if !ok {
-		return ""
-	}
-	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c != nil {
-		return c.Reason
-	}
-	return ""
 }
 
 // incumbentChanged triggers the BMCs that wait for another one. What is remembered of one that went without its finalizer

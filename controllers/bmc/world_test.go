@@ -202,7 +202,7 @@ func (w *world) start() {
 		w.subject.cache.Close()
 	}
 	w.subject = newSubject(Options{Client: w.api, Reader: w.api, Clients: clients{w}, Recorder: events.NewFakeRecorder(99),
-		Bundles: policyOf{&bundle.Bundle{}}}.withDefaultTimes(), w.wake)
+		Bundles: policyOf{&bundle.Bundle{}}}.withDefaults(), w.wake)
 	w.loop = w.subject.reconciler()
 }
 

@@ -5,11 +5,14 @@ package claim
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -116,7 +119,7 @@ func (f facts) lost() standing {
 		s.stalled = true
 		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
 			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
-			"operator write the claim into spec.serverClaimRef of the server%s; to give the data up, delete the claim and %s",
+			"operator write the claim into spec.serverClaimRef of the server%s. To give the data up, delete the claim and %s",
 			name, comingBack(f.server), givingUp(f.server))
 	}
 	return s
@@ -201,8 +204,8 @@ func (f facts) running() standing {
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
 	case !policies.BootedForClaim(f.server):
 		s.stalled, s.reason = true, v1alpha1.ReasonSwitchedOnByHand
-		s.message = "somebody else switched the machine on before it was booted for the claim, and it runs what it found; " +
-			"to have it booted, set spec.power to Off, and to On once it is off"
+		s.message = "the machine was switched on, not by the manager, before it was booted for the claim, and it runs what it found. " +
+			"To have it booted, set spec.power to Off, and to On once it is off"
 	default:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonRunning, "the BMC says On, and the boot configuration is as the claim asks"
 		if f.boot.Generation > 1 {
@@ -302,4 +305,50 @@ func (f facts) bootFollows() bool {
 		return a == b
 	}
 	return a.Name == b.Name
+}
+
+// maxCause bounds what is quoted of a boot service.
+const maxCause = 300
+
+// bootErrorWords quotes what the boot service says of a boot configuration that is the claim's own, in the claim's namespace,
+// so that its owner reads nothing here that they could not read there.
+func bootErrorWords(boot *v1alpha1.ServerBootConfiguration) string {
+	const said = "the boot service reports an error"
+	var causes []string
+	for _, c := range boot.Status.Conditions {
+		if c.Status == metav1.ConditionFalse && c.Message != "" && c.Type != v1alpha1.ConditionBootStateReceived {
+			causes = append(causes, fmt.Sprintf("%s: %s", c.Type, loop.Shortened(c.Message, maxCause)))
+		}
+	}
+	slices.Sort(causes)
+	if len(causes) == 0 {
+		return said + "; see the conditions of the ServerBootConfiguration of the same name"
+	}
+	return said + " in the ServerBootConfiguration of the same name: " + strings.Join(causes, "; ")
+}
+
+// unpreparedWords names the boot configuration that the boot operator has not prepared.
+func unpreparedWords(boot *v1alpha1.ServerBootConfiguration) string {
+	what := "ServerBootConfiguration " + boot.Namespace + "/" + boot.Name
+	if boot.Status.State == v1alpha1.ServerBootConfigurationStateReady {
+		return "the boot operator has not prepared the last change of " + what
+	}
+	return fmt.Sprintf("the boot operator has not prepared %s, which is %s", what,
+		cmp.Or(boot.Status.State, v1alpha1.ServerBootConfigurationStatePending))
+}
+
+// HeldBack says by what something is held back, by the reason of a condition Withheld, and what ends that. The names of freezes and
+// budgets, and the words of those who wrote them, are left to the people who run the fleet.
+func HeldBack(reason string) string {
+	until := map[string]string{
+		v1alpha1.ReasonFrozen:          "by a freeze, until those who run the fleet lift it or it runs out",
+		v1alpha1.ReasonBreakerTripped:  "by the fleet's breaker, until those who run the fleet acknowledge that it tripped",
+		v1alpha1.ReasonBudgetExhausted: "by a budget, until another machine is done",
+		v1alpha1.ReasonStarting:        "until the manager, which has started, has seen the fleet",
+		v1alpha1.ReasonObserveOnly:     "by --observe-only, until the manager runs without it",
+	}[reason]
+	if until == "" {
+		return fmt.Sprintf("that is held back at present (%s)", reason)
+	}
+	return fmt.Sprintf("that is held back %s (%s)", until, reason)
 }

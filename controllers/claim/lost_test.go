@@ -32,9 +32,9 @@ func TestALostClaimIsAdvisedWhatTheStateOfItsServerTakes(t *testing.T) {
 func TestALostClaimIsAdvisedHowToHaveItsMachineBack(t *testing.T) {
 	const written = "let an operator write the claim into spec.serverClaimRef of the server"
 	for state, want := range map[v1alpha1.ServerState]string{
-		v1alpha1.StateError:     written + " and then retry it (metalaw server retry); to give",
-		v1alpha1.StateParked:    written + " and then unpark it (metalaw server unpark); to give",
-		v1alpha1.StateObserving: written + "; to give",
+		v1alpha1.StateError:     written + " and then retry it (metalaw server retry). To give",
+		v1alpha1.StateParked:    written + " and then unpark it (metalaw server unpark). To give",
+		v1alpha1.StateObserving: written + ". To give",
 	} {
 		f := bound()
 		f.server.Spec.ServerClaimRef = nil

@@ -83,10 +83,7 @@ func (v *scope) forward(ctx context.Context) loop.Progress {
 
 // isFree says that a server has no operation to do.
 func isFree(s *v1alpha1.Server) bool {
-	if s.Annotations[v1alpha1.OperationAnnotation] != "" {
-		return false
-	}
-	return !s.Status.Operation.Active()
+	return s.Annotations[v1alpha1.OperationAnnotation] == "" && !s.Status.Operation.Active()
 }
 
 // recordOperation brings the claim's annotations up to date with what became of the operation.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package claim runs ServerClaims: it holds them by their finalizer before anything is bound, says in their conditions how
+// far they are, and records their end on their server. Which server a claim gets is the scheduler's; what becomes of the
+// server is its lifecycle's.
 package claim
 
 import (
@@ -147,7 +150,7 @@ func (v *scope) recordConditions() {
 	was := meta.IsStatusConditionTrue(v.facts.claim.Status.Conditions, v1alpha1.ConditionReady)
 	v.condition(v1alpha1.ConditionReady, s.ready, s.reason, s.message)
 	if was != s.ready {
-		v.turned = &turn{at: v.now, unprepared: s.unprepared, generation: v.facts.claim.Generation}
+		v.turned = &turn{claim: v.facts.claim.UID, at: v.now, unprepared: s.unprepared, generation: v.facts.claim.Generation}
 	}
 	v.conditionIf(v1alpha1.ConditionReconciling, !s.ready && !s.stalled)
 	v.conditionIf(v1alpha1.ConditionStalled, s.stalled)

@@ -23,7 +23,7 @@ const limit = 10 * time.Second
 
 var (
 	claims = prometheus.NewDesc("metalaw_claims_abnormal",
-		"ServerClaims with a condition that wants somebody's eye, by its type and reason: Stalled that is True, and Ready that is "+
+		"ServerClaims with an abnormal condition, by its type and reason: Stalled that is True, and Ready that is "+
 			"False on a claim that has a server. What no claim has is left out.", []string{"condition", "reason"}, nil)
 	revisions = prometheus.NewDesc("metalaw_policy_revisions_abnormal",
 		"PolicyRevisions whose condition Compiled or Verified is not True, by its type and reason. What no revision has is left out.",

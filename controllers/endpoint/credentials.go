@@ -73,8 +73,8 @@ func accountsIn(s *corev1.Secret) []redfish.Credentials {
 // refusal says that no account was accepted. The same accounts at the same address give the same words, so that the
 // status is also the memory of a manager that was restarted.
 func (v *scope) refusal(c candidates) string {
-	return fmt.Sprintf("the Redfish service at %s accepts none of the %d accounts of %s; they are not tried again for %s; create the BMCSecret %s "+
-		"with an account that it accepts", v.endpoint.Spec.IP, len(c.accounts), c.source, v.CredentialCoolDown, v.endpoint.Name)
+	return fmt.Sprintf("the Redfish service at %s accepts none of the %d accounts of %s; they are not tried again for %s. Create the BMCSecret %s "+
+		"with an account that it accepts", v.endpoint.Spec.IP, len(c.accounts), c.source, coolDown, v.endpoint.Name)
 }
 
 // rests is how long what the status records keeps the accounts from being offered: a manager that restarts again and
@@ -84,6 +84,6 @@ func (v *scope) rests(refusal string) time.Duration {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonCredentialsRefused || c.Message != refusal {
 		return 0
 	}
-	// remember sees to it that this is the time of the last refusal.
-	return max(0, c.LastTransitionTime.Add(v.CredentialCoolDown).Sub(v.now()))
+	// record sees to it that this is the time of the last refusal.
+	return max(0, c.LastTransitionTime.Add(coolDown).Sub(v.now()))
 }

@@ -31,15 +31,16 @@ import (
 func (v *scope) Apply(ctx context.Context, decided verdict) loop.Outcome {
 	var outcome loop.Outcome
 	if decided.ensure {
-		outcome = loop.InOrder([]string{EffectEnsureBMC}, func(effect string) string { return effect },
-			func(string) loop.Progress { return v.ensureBMC(ctx) })
+		if outcome.Progress = v.ensureBMC(ctx); outcome.Progress.Phase != loop.Done {
+			outcome.Effect = EffectEnsureBMC
+		}
 	}
 	v.record(decided, outcome)
 	return outcome
 }
 
 func (v *scope) ensureBMC(ctx context.Context) loop.Progress {
-	v.hold()
+	controllerutil.AddFinalizer(v.endpoint, v1alpha1.FinalizerEndpoint) // only an endpoint that may have a BMC is kept for it
 	if v.facts.bmc != "" {
 		v.prober.forget(v.endpoint.Name)
 		return loop.Holds()
@@ -51,7 +52,6 @@ func (v *scope) ensureBMC(ctx context.Context) loop.Progress {
 	if err != nil {
 		return loop.Broken(err)
 	}
-	known := secret != nil
 	q, err := v.question(ctx, secret)
 	if unusable := (*access.Error)(nil); errors.As(err, &unusable) {
 		return loop.Failing(unusable.Reason, unusable.Message, 0)
@@ -60,7 +60,7 @@ func (v *scope) ensureBMC(ctx context.Context) loop.Progress {
 		return loop.Broken(err)
 	}
 	refusal := ""
-	if !known {
+	if secret == nil {
 		c, err := v.candidates(ctx)
 		if err != nil {
 			return loop.Broken(err)
@@ -107,7 +107,7 @@ func (v *scope) act(ctx context.Context, a answer, refusal string) loop.Progress
 		v.prober.forget(v.endpoint.Name)
 		return loop.Holds()
 	case refused:
-		v.refusedAt = a.next.Add(-v.CredentialCoolDown)
+		v.refusedAt = a.next.Add(-coolDown)
 		return loop.Failing(v1alpha1.ReasonCredentialsRefused, refusal, a.next.Sub(v.now()))
 	case failed:
 		return loop.Failing(trouble(a.err), v.troubleMessage(a.err), max(a.next.Sub(v.now()), 1))
@@ -135,18 +135,14 @@ func (v *scope) troubleMessage(err error) string {
 
 func (v *scope) reach() redfish.Endpoint {
 	row := v.facts.row
-	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, access.WithCABundle(v.CABundle))
+	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, v.CABundle)
 }
 
 // readSecret reads the BMCSecret of the endpoint's name; nil where there is none.
 func (v *scope) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
 	secret := &v1alpha1.BMCSecret{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
+	if err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret); err != nil {
+		return nil, wrapped(client.IgnoreNotFound(err), "get BMCSecret %s", v.endpoint.Name)
 	}
 	return secret, nil
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,26 +55,16 @@ func asMade(secret *v1alpha1.BMCSecret, uid types.UID) bool {
 // dropSecret deletes the BMCSecret that was made for the endpoint and still holds what it was made with: the factory account
 // is known to the policy. Any other may hold the only copy of a password.
 func (v *scope) dropSecret(ctx context.Context) error {
-	secret := &v1alpha1.BMCSecret{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
-	}
-	if !asMade(secret, v.endpoint.UID) || !secret.DeletionTimestamp.IsZero() {
-		return nil
+	secret, err := v.readSecret(ctx)
+	if err != nil || secret == nil || !asMade(secret, v.endpoint.UID) || !secret.DeletionTimestamp.IsZero() {
+		return err
 	}
 	if used, err := v.secretIsUsed(ctx, secret.Name); used || err != nil {
 		return err
 	}
 	// What was looked at is what goes: any change since makes this a conflict.
 	err = v.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete BMCSecret %s: %w", secret.Name, err)
-	}
-	return nil
+	return wrapped(client.IgnoreNotFound(err), "delete BMCSecret %s", secret.Name)
 }
 
 // secretIsUsed says that a BMC which was not made from the endpoint, or a Server, names a BMCSecret. The index answers at

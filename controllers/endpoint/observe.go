@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,12 +68,8 @@ func (v *scope) findBMC(ctx context.Context) error {
 		return nil
 	}
 	taken := &v1alpha1.BMC{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, taken)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get BMC %s: %w", v.endpoint.Name, err)
+	if err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, taken); err != nil {
+		return wrapped(client.IgnoreNotFound(err), "get BMC %s", v.endpoint.Name)
 	}
 	v.facts.holder = reachedBy(taken)
 	return nil
@@ -86,4 +83,38 @@ func reachedBy(b *v1alpha1.BMC) string {
 		return "the address " + b.Spec.Access.IP
 	}
 	return "nothing"
+}
+
+// reasonAsking: the device was asked and has not answered yet; it is never recorded.
+const reasonAsking = "Asking"
+
+// record brings the conditions up to date. While the device is being asked nothing is written: what is recorded stands until the
+// answer is there.
+func (v *scope) record(verdict verdict, o loop.Outcome) {
+	if !o.Settled() {
+		if o.Progress.Err != nil || o.Progress.Reason == reasonAsking {
+			return
+		}
+		verdict.reason, verdict.message = o.Progress.Reason, o.Progress.Message
+	}
+	status := &v.endpoint.Status
+	status.ObservedGeneration = v.endpoint.Generation
+	v.set(v1alpha1.ConditionMatched, verdict.matched, verdict.matchReason, verdict.matchMessage)
+	v.set(v1alpha1.ConditionReady, verdict.reason == v1alpha1.ReasonBMCCreated, verdict.reason, verdict.message)
+	// A manager that restarts finds the time of the last refusal here. The condition's own time would stand still while the
+	// accounts are refused again and again, and each restart would offer them once more.
+	if !v.refusedAt.IsZero() {
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		ready.LastTransitionTime = metav1.NewTime(v.refusedAt.Truncate(time.Second)) // as the API stores it
+	}
+}
+
+func (v *scope) set(kind string, holds bool, reason, message string) {
+	state := metav1.ConditionFalse
+	if holds {
+		state = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&v.endpoint.Status.Conditions, metav1.Condition{
+		Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: v.endpoint.Generation,
+	})
 }

@@ -73,12 +73,8 @@ type answer struct {
 // prober asks devices in the background what they are, and which factory account they take. Each account is offered to
 // an address once; one that was refused is not offered again before the cool-down has passed, whoever asks.
 type prober struct {
-	clients  Clients
-	service  func(ctx context.Context, endpoint redfish.Endpoint) error
-	wake     func(name string)
-	now      func() time.Time
-	coolDown time.Duration
-	timeout  time.Duration
+	Options
+	requeue func(name string)
 
 	slots   chan struct{}
 	base    context.Context
@@ -101,11 +97,9 @@ type device struct {
 // maxProbes bounds how many devices are asked at a time.
 const maxProbes = 64
 
-func newProber(o Options, wake func(string)) *prober {
-	p := &prober{
-		clients: o.Clients, service: o.probe, wake: wake, now: o.now, coolDown: o.CredentialCoolDown, timeout: o.Timeout,
-		slots: make(chan struct{}, maxProbes), devices: map[string]*device{}, turned: map[[32]byte]time.Time{},
-	}
+func newProber(o Options, requeue func(string)) *prober {
+	p := &prober{Options: o, requeue: requeue, slots: make(chan struct{}, maxProbes), devices: map[string]*device{},
+		turned: map[[32]byte]time.Time{}}
 	p.base, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -120,7 +114,7 @@ func (p *prober) Close() {
 }
 
 // ask returns the answer as it stands, at once. Where there is none yet, or it is time to ask again, the device is asked
-// in the background, and its endpoint woken when the answer is there. key names the device to the pool of clients.
+// in the background, and its endpoint requeued when the answer is there. key names the device to the pool of clients.
 func (p *prober) ask(name, key string, q question) answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,52 +155,52 @@ func (p *prober) begin(name, key string, d *device, q question) {
 	if p.closed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.base, p.timeout)
+	ctx, cancel := context.WithTimeout(p.base, timeout)
 	d.cancel = cancel
 	p.flights.Go(func() {
 		defer cancel()
-		got := p.probe(ctx, key, q)
+		got := p.try(ctx, key, q)
 		p.mu.Lock()
 		current := p.devices[name] == d
 		if current {
-			p.settle(d, got)
+			d.record(got, p.now())
 		}
 		closed := p.closed
 		p.mu.Unlock()
 		if current && !closed {
-			p.wake(name)
+			p.requeue(name)
 		}
 	})
 }
 
-func (p *prober) settle(d *device, got answer) {
+func (d *device) record(got answer, now time.Time) {
 	switch got.outcome {
 	case failed:
 		d.failures++
-		got.next = p.now().Add(backoff(d.failures))
+		got.next = now.Add(backoff(d.failures))
 	case refused:
 		d.failures = 0
-		got.next = p.now().Add(p.coolDown)
+		got.next = now.Add(coolDown)
 	default:
 		d.failures = 0
 	}
 	d.answer = got
 }
 
-// probe first makes sure that the device speaks Redfish: what does not is offered no credential.
-func (p *prober) probe(ctx context.Context, key string, q question) answer {
+// try first makes sure that the device speaks Redfish: what does not is offered no credential.
+func (p *prober) try(ctx context.Context, key string, q question) answer {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return answer{outcome: failed, err: ctx.Err()}
 	}
-	err := p.service(ctx, q.endpoint)
+	err := p.Options.probe(ctx, q.endpoint)
 	q.contact.Err = err
 	pin := access.Pin(q.contact)
 	if pin != "" {
 		q.endpoint.CertificateSHA256 = pin
-		err = p.service(ctx, q.endpoint)
+		err = p.Options.probe(ctx, q.endpoint)
 	}
 	if err != nil {
 		return answer{outcome: failed, err: err}
@@ -214,17 +208,17 @@ func (p *prober) probe(ctx context.Context, key string, q question) answer {
 	if q.confirm {
 		return answer{outcome: accepted, pin: pin}
 	}
-	defer p.clients.Forget(key)
+	defer p.Clients.Forget(key)
 	for _, candidate := range q.candidates {
 		account := accountOf(q.endpoint, candidate)
 		if p.resting(account) {
 			continue
 		}
-		_, err := p.clients.Get(key, q.endpoint, candidate).Manager(ctx)
+		_, err := p.Clients.Get(key, q.endpoint, candidate).Manager(ctx)
 		var auth *redfish.AuthError
 		switch {
 		case err == nil:
-			p.clients.Park(key) // the BMC object that is made next goes on with the session
+			p.Clients.Park(key) // the BMC object that is made next goes on with the session
 			return answer{outcome: accepted, credentials: candidate, pin: pin}
 		case errors.As(err, &auth):
 			p.rest(account)
@@ -256,7 +250,7 @@ func (p *prober) rest(account [32]byte) {
 			delete(p.turned, known)
 		}
 	}
-	p.turned[account] = now.Add(p.coolDown)
+	p.turned[account] = now.Add(coolDown)
 }
 
 // backoff grows from one second to about a minute.

@@ -47,7 +47,7 @@ func (c *fakeClient) Manager(context.Context) (redfish.ManagerSnapshot, error) {
 }
 
 func newTestProber(d *fakeDevice, service func(context.Context, redfish.Endpoint) error) *prober {
-	return newProber(Options{Clients: d, probe: service}.withDefaultTimes(), func(string) {})
+	return newProber(Options{Clients: d, probe: service}.withDefaults(), func(string) {})
 }
 
 func speaksRedfish(context.Context, redfish.Endpoint) error { return nil }

@@ -14,12 +14,12 @@ import (
 func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 	start := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	now := start
-	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
+	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaults()}
 	e := &v1alpha1.Endpoint{}
 	refuse := func() {
 		v := &scope{subject: s, endpoint: e}
 		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})
-		progress := v.act(t.Context(), answer{outcome: refused, next: now.Add(s.CredentialCoolDown)}, "refused")
+		progress := v.act(t.Context(), answer{outcome: refused, next: now.Add(coolDown)}, "refused")
 		v.record(decided, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 	}
 	rests := func() time.Duration { return (&scope{subject: s, endpoint: e}).rests("refused") }
@@ -40,9 +40,9 @@ func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 
 func TestLookingAgainAtTheSameRefusalChangesNothing(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 987654321, time.UTC)
-	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
+	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaults()}
 	e := &v1alpha1.Endpoint{}
-	next := now.Add(s.CredentialCoolDown)
+	next := now.Add(coolDown)
 	record := func() *v1alpha1.Endpoint {
 		v := &scope{subject: s, endpoint: e}
 		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})

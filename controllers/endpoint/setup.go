@@ -40,54 +40,33 @@ type Bundles interface {
 
 // Options is what the controller needs from outside. A zero field takes its default where one is named.
 type Options struct {
-	// Client reads from the cache, Reader past it; default those of the manager.
-	Client client.Client
-	Reader client.Reader
+	// Client reads from the cache, Reader past it, and Recorder takes events; Setup takes those of the manager.
+	Client   client.Client
+	Reader   client.Reader
+	Recorder events.EventRecorder
 	// Bundles is required.
 	Bundles Bundles
 	// Clients is the pool of BMC clients; required.
 	Clients Clients
-	// Recorder takes events; default the manager's.
-	Recorder events.EventRecorder
 	// Namespace is the manager's: Secrets with default credentials live there.
 	Namespace string
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
 	CABundle []byte
-	// CredentialCoolDown is how long refused default credentials are not tried again; default 12 h.
-	CredentialCoolDown time.Duration
-	// Timeout bounds asking one device; default 2 min.
-	Timeout time.Duration
-	// MaxConcurrent is the number of reconciles side by side; default 4.
-	MaxConcurrent int
 
 	probe func(ctx context.Context, endpoint redfish.Endpoint) error
 	now   func() time.Time
 }
 
-func (o Options) withDefaults(mgr ctrl.Manager) Options {
-	if o.Client == nil {
-		o.Client = mgr.GetClient()
-	}
-	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
-	if o.Reader == nil {
-		o.Reader = mgr.GetAPIReader()
-	}
-	if o.Recorder == nil {
-		o.Recorder = mgr.GetEventRecorder("metalaw-endpoint")
-	}
-	return o.withDefaultTimes()
-}
+const (
+	// coolDown is how long refused default credentials are not tried again.
+	coolDown = 12 * time.Hour
+	// timeout bounds asking one device.
+	timeout = 2 * time.Minute
+	// concurrent is the number of reconciles side by side.
+	concurrent = 4
+)
 
-func (o Options) withDefaultTimes() Options {
-	if o.CredentialCoolDown == 0 {
-		o.CredentialCoolDown = 12 * time.Hour
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	if o.MaxConcurrent == 0 {
-		o.MaxConcurrent = 4
-	}
+func (o Options) withDefaults() Options {
 	if o.probe == nil && o.Clients != nil {
 		o.probe = o.Clients.Probe
 	}
@@ -99,9 +78,11 @@ func (o Options) withDefaultTimes() Options {
 
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
-	o = o.withDefaults(mgr)
-	woken := &trigger.Source{}
-	s := &subject{Options: o, prober: newProber(o, woken.Trigger)}
+	o = o.withDefaults()
+	o.Client, o.Reader = client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), mgr.GetAPIReader()
+	o.Recorder = mgr.GetEventRecorder("metalaw-endpoint")
+	requeued := &trigger.Source{}
+	s := &subject{Options: o, prober: newProber(o, requeued.Trigger)}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		s.prober.Close()
@@ -112,7 +93,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if policy, ok := o.Bundles.(interface{ Changed(call func()) }); ok { // the watch below may come before the policy is in force here
 		policy.Changed(func() {
 			for _, request := range s.unsettled(context.Background(), nil) {
-				woken.Add(request)
+				requeued.Add(request)
 			}
 		})
 	}
@@ -121,16 +102,16 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named("endpoint").
 		For(&v1alpha1.Endpoint{}, builder.WithPredicates(asked)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC), builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(ofSecret), builder.WithPredicates(comesOrGoes)).
+		Watches(&v1alpha1.BMCSecret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(comesOrGoes)).
 		Watches(&policyv1alpha1.PolicyRevision{}, handler.EnqueueRequestsFromMapFunc(s.unsettled), builder.WithPredicates(activated)).
-		WatchesRawSource(woken).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
+		WatchesRawSource(requeued).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(s.reconciler())
 }
 
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.Endpoint, verdict]{
-		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, Withheld: s.withheld,
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.recordEvents, Withheld: s.withheld,
 		HandsOff: func(e *v1alpha1.Endpoint) bool { return v1alpha1.Ignored(e) },
 		New:      func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
 	}
@@ -161,17 +142,15 @@ func governs(o client.Object) bool {
 
 // ofBMC wakes the endpoint that the BMC is reached by, and the one of its name, which may wait for the name.
 func ofBMC(_ context.Context, o client.Object) []reconcile.Request {
-	requests := named(o.GetName())
+	requests := []reconcile.Request{request(o.GetName())}
 	if b, ok := o.(*v1alpha1.BMC); ok && b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name != b.Name {
-		requests = append(requests, named(b.Spec.EndpointRef.Name)...)
+		requests = append(requests, request(b.Spec.EndpointRef.Name))
 	}
 	return requests
 }
 
-func ofSecret(_ context.Context, o client.Object) []reconcile.Request { return named(o.GetName()) }
-
-func named(name string) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // unsettled lists the endpoints that became no BMC: those may do so under another policy.
@@ -184,14 +163,14 @@ func (s *subject) unsettled(ctx context.Context, _ client.Object) []reconcile.Re
 	var requests []reconcile.Request
 	for i := range list.Items {
 		if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
-			requests = append(requests, named(list.Items[i].Name)...)
+			requests = append(requests, request(list.Items[i].Name))
 		}
 	}
 	return requests
 }
 
-// tell reports what became of an endpoint, once for each change.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Endpoint, _ verdict) {
+// recordEvents reports what became of an endpoint, once for each change.
+func (s *subject) recordEvents(ctx context.Context, before, after *v1alpha1.Endpoint, _ verdict) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
 	if is == nil || was != nil && was.Reason == is.Reason && was.Status == is.Status {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -14,10 +15,7 @@ import (
 
 // MinServers is how many servers it takes at least to trip a breaker.
 func MinServers(b *policyv1alpha1.Breaker) int32 {
-	if b.MinServers != nil {
-		return *b.MinServers
-	}
-	return defaultMinServers
+	return ptr.Deref(b.MinServers, defaultMinServers)
 }
 
 // defaultMinServers is how many servers it takes to trip a breaker that does not say.

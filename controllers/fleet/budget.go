@@ -8,20 +8,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
-// defaultWindow is how long an action counts where the budget does not say, and how far back a breaker looks.
-const defaultWindow = 10 * time.Minute
+// defaultWindow is how many seconds an action counts where the budget does not say, and how far back a breaker looks.
+const defaultWindow = 600
 
 // Window is for how long an action counts against a budget, and how far back a breaker looks; what is left out has the default.
 func Window(seconds *int32) time.Duration {
-	if seconds == nil {
-		return defaultWindow
-	}
-	return time.Duration(*seconds) * time.Second
+	return time.Duration(ptr.Deref(seconds, defaultWindow)) * time.Second
 }
 
 // account is how far one budget is used, for each value of the label that it is divided by; for the empty value alone
@@ -104,14 +102,13 @@ func (a *account) room(value string) time.Time {
 	if s == nil || a.limit() == 0 {
 		return time.Time{}
 	}
-	over := len(s.used.order.list) - int(a.limit())
+	over := len(s.used.list) - int(a.limit())
 	if over < 0 {
 		return time.Time{}
 	}
-	ends := slices.Clone(s.used.order.list)
-	slices.SortFunc(ends, func(x, y counted) int {
+	ends := slices.SortedFunc(slices.Values(s.used.list), func(x, y counted) int {
 		if x.until.IsZero() != y.until.IsZero() {
-			return map[bool]int{true: 1, false: -1}[x.until.IsZero()] // nobody knows, so it is last
+			return -x.until.Compare(y.until) // the zero time is no end, so it is last
 		}
 		return x.until.Compare(y.until)
 	})
@@ -119,12 +116,7 @@ func (a *account) room(value string) time.Time {
 }
 
 // limit is the number of machines that the budget allows. One without a number allows none.
-func (a *account) limit() int32 {
-	if a.budget.Max == nil {
-		return 0
-	}
-	return *a.budget.Max
-}
+func (a *account) limit() int32 { return ptr.Deref(a.budget.Max, 0) }
 
 // values lists the values of the label that the budget is divided by, among the machines that it covers, sorted.
 func (a *account) values() []string { return slices.Sorted(maps.Keys(a.shares)) }

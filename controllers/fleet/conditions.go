@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
@@ -89,8 +91,8 @@ func inForce(c *policyv1alpha1.FleetControl, now time.Time) (policyv1alpha1.Free
 	return level, strings.Join(names, "; ")
 }
 
-// tell reports what came and what went.
-func (r *controller) tell(ctx context.Context, before, after *policyv1alpha1.FleetControl) {
+// recordEvents reports what came and what went.
+func (r *controller) recordEvents(ctx context.Context, before, after *policyv1alpha1.FleetControl) {
 	for _, now := range after.Status.Conditions {
 		was := meta.FindStatusCondition(before.Status.Conditions, now.Type)
 		if (was == nil && now.Status == metav1.ConditionFalse) || (was != nil && was.Status == now.Status && was.Message == now.Message) {
@@ -102,5 +104,24 @@ func (r *controller) tell(ctx context.Context, before, after *policyv1alpha1.Fle
 		}
 		r.recorder.Eventf(after, nil, kind, now.Type+string(now.Status), "Control", "%s", loop.Shortened(now.Message, loop.MaxNote))
 		logf.FromContext(ctx).Info("fleet control", "condition", now.Type, "status", now.Status, "reason", now.Reason, "message", now.Message)
+	}
+}
+
+// withheldGauge counts the servers from which something is withheld.
+type withheldGauge struct{ counters *counters }
+
+var withheldDesc = prometheus.NewDesc("metalaw_servers_withheld",
+	"Servers from which something that their state asks for is held back, by reason.", []string{"reason"}, nil)
+
+// Describe implements prometheus.Collector.
+func (withheldGauge) Describe(ch chan<- *prometheus.Desc) { ch <- withheldDesc }
+
+// Collect implements prometheus.Collector.
+func (w withheldGauge) Collect(ch chan<- prometheus.Metric) {
+	count := w.counters.withheldBy()
+	for _, reason := range []string{
+		v1alpha1.ReasonFrozen, v1alpha1.ReasonBreakerTripped, v1alpha1.ReasonBudgetExhausted, v1alpha1.ReasonObserveOnly, v1alpha1.ReasonStarting,
+	} {
+		ch <- prometheus.MustNewConstMetric(withheldDesc, prometheus.GaugeValue, float64(count[reason]), reason)
 	}
 }

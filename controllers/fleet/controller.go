@@ -34,8 +34,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	woken := &trigger.Source{}
-	again := func() { woken.Trigger(policyv1alpha1.FleetControlName) }
+	requeued := &trigger.Source{}
+	again := func() { requeued.Trigger(policyv1alpha1.FleetControlName) }
 	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
 	g.counters.changed = again
 	var err error
@@ -49,7 +49,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	return g, ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		For(&policyv1alpha1.FleetControl{}).
-		WatchesRawSource(woken).
+		WatchesRawSource(requeued).
 		Complete(c)
 }
 
@@ -81,7 +81,7 @@ func (r *controller) Reconcile(ctx context.Context, _ ctrl.Request) (reconcile.R
 		if err := r.patch(ctx, before, c); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
-		r.tell(ctx, before, c)
+		r.recordEvents(ctx, before, c)
 	}
 	return reconcile.Result{RequeueAfter: nextEnd(c, now)}, nil
 }

@@ -9,12 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-	informers "sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -37,48 +36,15 @@ type counters struct {
 
 // follow keeps the counters in step with the servers and the inventories of a cache, and returns a function that says whether they have seen
 // all of them.
-func (c *counters) follow(ctx context.Context, from informers.Cache) (complete func() bool, err error) {
-	var synced []cache.InformerSynced
-	for _, of := range []struct {
-		object  client.Object
-		handler cache.ResourceEventHandler
-	}{
-		{&v1alpha1.Server{}, handles(c.see, func(s *v1alpha1.Server) { c.forget(s.Name) })},
-		{&policyv1alpha1.ServerInventory{}, handles(
-			func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, erasingUntil(i)) },
-			func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, time.Time{}) })},
-	} {
-		informer, err := from.GetInformer(ctx, of.object)
-		if err != nil {
-			return nil, err
-		}
-		registered, err := informer.AddEventHandler(of.handler)
-		if err != nil {
-			return nil, err
-		}
-		synced = append(synced, registered.HasSynced)
+func (c *counters) follow(ctx context.Context, from cache.Cache) (complete func() bool, err error) {
+	servers, err := informer.Follow(ctx, from, c.see, func(s *v1alpha1.Server) { c.forget(s.Name) })
+	if err != nil {
+		return nil, err
 	}
-	return func() bool { return synced[0]() && synced[1]() }, nil
-}
-
-func handles[T any](see, forget func(T)) cache.ResourceEventHandler {
-	seen := func(o any) {
-		if object, ok := o.(T); ok {
-			see(object)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    seen,
-		UpdateFunc: func(_, o any) { seen(o) },
-		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = gone.Obj
-			}
-			if object, ok := o.(T); ok {
-				forget(object)
-			}
-		},
-	}
+	inventories, err := informer.Follow(ctx, from,
+		func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, erasingUntil(i)) },
+		func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, time.Time{}) })
+	return func() bool { return servers() && inventories() }, err
 }
 
 // erasingUntil is until when an inventory says that disks are being erased; zero where it does not. An agent that falls
@@ -218,7 +184,7 @@ func (c *counters) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, 
 
 // counts is the controlCounter of a FleetControl. It is called with the lock held.
 func (c *counters) counts(control *policyv1alpha1.FleetControl) *controlCounter {
-	if of := editionOf(control); c.controlCounter == nil || c.controlCounter.of != of {
+	if of := (edition{control.UID, control.Generation}); c.controlCounter == nil || c.controlCounter.of != of {
 		c.controlCounter = newControlCounter(of, control.Spec.Budgets, control.Spec.Breaker)
 		for name, m := range c.machines {
 			c.controlCounter.enter(name, m)

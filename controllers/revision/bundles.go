@@ -107,8 +107,7 @@ func (c *reconciler) judge(ctx context.Context, h *bundleConfigMap, revisions []
 	h.Digest = own
 	known := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Holds(name, own) })
 	if known >= 0 { // what was filled in when it was accepted stays what it was
-		h.Revision = revisions[known].Name
-		h.scope()
+		h.found(revisions[known].Name)
 		return nil, nil
 	}
 	if h.Stage == policyv1alpha1.LabelledDraft {
@@ -121,29 +120,28 @@ func (c *reconciler) judge(ctx context.Context, h *bundleConfigMap, revisions []
 	judged[own] = a
 	switch {
 	case !a.again.IsZero():
-		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v; "+
-			"see what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v. "+
+			"See what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
 	case a.bundle == nil || a.found.HasErrors():
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(a.found))
 	default:
 		h.compare(a.bundle, revisions)
 	}
-	if h.Problem == "" && slices.ContainsFunc(revisions, holds(a.bundle)) { // other files, filled up to the same content
-		h.Revision = a.bundle.Revision.Name
-		h.scope()
+	if h.Problem != "" {
 		return nil, nil
 	}
-	if h.Problem != "" {
+	is := a.bundle.Revision
+	if slices.ContainsFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == is.Name && r.Spec.Digest == is.Digest }) {
+		h.found(is.Name) // other files, filled up to the same content
 		return nil, nil
 	}
 	made, err = c.create(ctx, h, a.bundle, a.found, own)
 	if err != nil && !transient(err) {
-		h.refuse(policyv1alpha1.ReasonBundleNotStored, "PolicyRevision %s cannot be stored, which is tried again: %s", a.bundle.Revision.Name, err)
+		h.refuse(policyv1alpha1.ReasonBundleNotStored, "PolicyRevision %s cannot be stored, which is tried again: %s", is.Name, err)
 		return nil, nil
 	}
 	if h.Problem == "" && made != nil {
-		h.Revision = made.Name
-		h.scope()
+		h.found(made.Name)
 	}
 	return made, err
 }
@@ -161,13 +159,6 @@ func (c *reconciler) verdict(ctx context.Context, files bundle.Files, digest str
 		return accepted{again: c.Now().Add(acceptPause)}, nil
 	}
 	return accepted{bundle: b, found: found}, err
-}
-
-// holds says of revisions whether they hold that content.
-func holds(b *bundle.Bundle) func(policyv1alpha1.PolicyRevision) bool {
-	return func(r policyv1alpha1.PolicyRevision) bool {
-		return r.Name == b.Revision.Name && r.Spec.Digest == b.Revision.Digest
-	}
 }
 
 // compare holds the name and the version of a new bundle against the label and against what there is.
@@ -211,19 +202,20 @@ func (c *reconciler) assemble(ctx context.Context, h *bundleConfigMap) (bundle.F
 		text, ok := part.Data[file]
 		return text, ok
 	})
-	switch {
-	case len(found) == 0:
+	if len(found) == 0 {
 		return files, true
-	case bundle.Incomplete(found):
-		h.refuse(policyv1alpha1.ReasonBundleIncomplete, "%s", summary(found))
-	default:
-		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(found))
 	}
+	reason := policyv1alpha1.ReasonBundleRefused
+	if bundle.Incomplete(found) {
+		reason = policyv1alpha1.ReasonBundleIncomplete
+	}
+	h.refuse(reason, "%s", summary(found))
 	return nil, false
 }
 
-// scope reads whom a canary governs.
-func (h *bundleConfigMap) scope() {
+// found notes the revision that a bundle holds, and reads whom it governs as a canary.
+func (h *bundleConfigMap) found(revision string) {
+	h.Revision = revision
 	if h.Stage != policyv1alpha1.LabelledCanary {
 		return
 	}

@@ -23,8 +23,8 @@ var (
 	canaryPaused = prometheus.NewDesc("metalaw_policy_canary_paused",
 		"1 for a canary that has paused itself, 0 for one that has not.", []string{"revision"}, nil)
 	canaryWait = prometheus.NewDesc("metalaw_policy_canary_wait_seconds",
-		"For how long servers that are to come under a canary have found no place, because those before them have not shown yet how they fare "+
-			"there; 0 where none asks. The leader counts, and begins anew.", []string{"revision"}, nil)
+		"For how long servers that ask have found no place under a canary, because those before them have not shown yet how they fare; "+
+			"0 where none asks. The leader counts, and begins anew.", []string{"revision"}, nil)
 	awaitingReplicas = prometheus.NewDesc("metalaw_policy_awaiting_replicas",
 		"1 for a revision whose promotion, or whose canary, waits until every running manager has compiled it.", []string{"revision"}, nil)
 )

@@ -20,7 +20,7 @@ func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.Pol
 		if !settleNumber(r, governs) {
 			continue
 		}
-		if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+		if err := c.patch(ctx, before, r); err != nil {
 			if transient(err) || r.Promotion() != before.Promotion() {
 				return err // by the number that is stored another one would govern
 			}
@@ -28,7 +28,6 @@ func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.Pol
 			*r = *before
 			continue
 		}
-		c.written[r.Name] = r.DeepCopy()
 		if r.Promotion() != before.Promotion() {
 			c.log(ctx).Info("the revision in force came back, and has its number again", "revision", r.Name, "promotion", r.Promotion(),
 				"restored", before.Promotion())

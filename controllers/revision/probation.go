@@ -106,11 +106,8 @@ func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
 }
 
 // Awaited names, for each canary that has no place for a server which asks, those that have not shown for a while how they fare, and for
-// which it waits. A nil one awaits nobody.
+// which it waits.
 func (p *Probation) Awaited() map[string][]string {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := map[string][]string{}
@@ -128,12 +125,9 @@ func (p *Probation) Awaited() map[string][]string {
 	return all
 }
 
-// Waits says for how long each canary has had no place for servers that ask. A nil one has none that ask.
+// Waits says for how long each canary has had no place for servers that ask.
 func (p *Probation) Waits() map[string]time.Duration {
 	all := map[string]time.Duration{}
-	if p == nil {
-		return all
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for canary, c := range p.canaries {

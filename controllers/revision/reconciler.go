@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -53,7 +52,7 @@ type reconciler struct {
 	written map[string]*policyv1alpha1.PolicyRevision
 	// judged is what came of accepting the content of bundles that hold no stored revision, by digest.
 	judged map[string]accepted
-	// told is what was said of bundles last.
+	// recorded is what the last event on each bundle said.
 	recorded map[string]string
 	troubled map[string]*troubled
 	flushed  time.Time
@@ -71,25 +70,30 @@ func (c *reconciler) log(ctx context.Context) logr.Logger {
 	return logf.FromContext(ctx).WithName("revision")
 }
 
-// Reconcile implements reconcile.Reconciler: one look at everything.
+// Reconcile implements reconcile.Reconciler.
 func (c *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	revisions, err := c.revisions(ctx)
+	again, err := c.rollOut(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	} else if err != nil {
-		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// rollOut is one look at everything; again is when to look again.
+func (c *reconciler) rollOut(ctx context.Context) (again time.Duration, err error) {
+	revisions, err := c.revisions(ctx)
+	if err != nil {
+		return 0, err
 	}
 	bundles, revisions, err := c.readBundles(ctx, revisions)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	} else if err != nil {
-		return reconcile.Result{}, err
+	if err != nil {
+		return 0, err
 	}
 	c.recordBundles(bundles)
 	look, err := c.look(ctx, bundles, revisions)
 	if err != nil {
 		c.giveBack(look, nil)
-		return reconcile.Result{}, err
+		return 0, err
 	}
 	o := rollout.Decide(look)
 	if c.takeLast(look, o) {
@@ -97,12 +101,9 @@ func (c *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	if stored, err := c.write(ctx, o, bundles, revisions); err != nil {
 		c.giveBack(look, stored)
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return reconcile.Result{RequeueAfter: conflictPause}, nil
-		}
-		return reconcile.Result{}, err
+		return 0, err
 	}
-	return reconcile.Result{RequeueAfter: c.nextLook(o, revisions)}, nil
+	return c.nextLook(o, revisions), nil
 }
 
 // nextLook is when to look again though nothing has changed.
@@ -181,10 +182,9 @@ func (c *reconciler) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alp
 		before := r.DeepCopy()
 		r = r.DeepCopy()
 		r.SetPromotion(rule.promotion)
-		if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+		if err := c.patch(ctx, before, r); err != nil {
 			return nil, err
 		}
-		c.written[r.Name] = r
 	}
 	c.log(ctx).Info("stored", "revision", r.Name)
 	return r, nil
@@ -253,24 +253,14 @@ func (c *reconciler) test(ctx context.Context, h *bundleConfigMap, revisions []p
 	if i < 0 || h.Stage == policyv1alpha1.LabelledDraft || c.Store.tested(h.Revision) != nil {
 		return nil
 	}
-	if h.Stage == policyv1alpha1.LabelledShadow && !isShadow(&revisions[i]) && countShadows(revisions) >= policyv1alpha1.MaxShadows {
+	others := slices.DeleteFunc(slices.Clone(revisions), func(r policyv1alpha1.PolicyRevision) bool {
+		return r.Status.Stage != policyv1alpha1.StageShadow || r.Name == h.Revision
+	})
+	if h.Stage == policyv1alpha1.LabelledShadow && len(others) >= policyv1alpha1.MaxShadows {
 		return nil
 	}
 	_, err := c.Store.try(ctx, &revisions[i])
 	return err
-}
-
-func isShadow(r *policyv1alpha1.PolicyRevision) bool {
-	return r.Status.Stage == policyv1alpha1.StageShadow
-}
-
-func countShadows(all []policyv1alpha1.PolicyRevision) (n int) {
-	for i := range all {
-		if isShadow(&all[i]) {
-			n++
-		}
-	}
-	return n
 }
 
 // giveBack keeps what shadows have shown for a look that can store it, but for those whose status was stored.
@@ -327,10 +317,9 @@ func (c *reconciler) write(ctx context.Context, o rollout.Outcome, bundles []bun
 		if w.Promotion > 0 {
 			before := r.DeepCopy()
 			r.SetPromotion(w.Promotion)
-			if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+			if err := c.patch(ctx, before, r); err != nil {
 				return stored, err
 			}
-			c.written[r.Name] = r.DeepCopy()
 			c.log(ctx).Info("promoted", "revision", r.Name, "promotion", w.Promotion, "by", w.Status.ActivatedBy)
 		}
 		before := r.DeepCopy()
@@ -366,8 +355,15 @@ func (c *reconciler) takeAway(ctx context.Context, names []string, revisions []p
 	return nil
 }
 
+// patch stores metadata and spec under the optimistic lock, and notes what the cache may not show yet.
+func (c *reconciler) patch(ctx context.Context, before, r *policyv1alpha1.PolicyRevision) error {
+	if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+		return err
+	}
+	c.written[r.Name] = r.DeepCopy()
+	return nil
+}
+
 func locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
-
-func sorted(all iter.Seq[string]) []string { return slices.Sorted(all) }

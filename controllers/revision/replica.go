@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,18 +122,16 @@ func (r *replica) follow(ctx context.Context, renew bool) error {
 // report tells of the revisions that are stored; those that went say nothing to anybody.
 func (r *replica) report(revisions []policyv1alpha1.PolicyRevision) string {
 	compiled, refused := r.store.loaded()
-	stored := map[string]bool{}
-	for i := range revisions {
-		stored[revisions[i].Spec.Digest] = true
+	gone := func(digest string) bool {
+		return !slices.ContainsFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Spec.Digest == digest })
 	}
-	gone := func(digest string) bool { return !stored[digest] }
 	maps.DeleteFunc(compiled, func(digest string, _ bool) bool { return gone(digest) })
 	maps.DeleteFunc(refused, func(digest, _ string) bool { return gone(digest) })
 	for digest, why := range refused {
 		line, _, _ := strings.Cut(why, "\n")
 		refused[digest] = diag.Shortened(line, maxRefusal)
 	}
-	text, err := json.Marshal(report{Engine: bundle.EngineVersion, Compiled: sorted(maps.Keys(compiled)), Refused: refused})
+	text, err := json.Marshal(report{Engine: bundle.EngineVersion, Compiled: slices.Sorted(maps.Keys(compiled)), Refused: refused})
 	if err != nil {
 		return "" // strings alone can always be written
 	}

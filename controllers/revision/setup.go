@@ -3,6 +3,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -11,8 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,17 +29,15 @@ import (
 
 // Options is what the rollout needs from outside. A zero field takes its default where one is named.
 type Options struct {
-	// Store is required.
-	Store *Store
-	// Shadows collects what shadows would have decided; nil collects nothing.
-	Shadows *Shadows
-	// Probation tells whom canaries wait for; nil tells nothing.
+	// Store, Shadows and Probation are required.
+	Store     *Store
+	Shadows   *Shadows
 	Probation *Probation
 	// Namespace is the manager's own; only its ConfigMaps count.
 	Namespace string
 	// Identity names this manager among those that run; default the host's name and something random.
 	Identity string
-	// Client reads from the cache, Live past it; default those of the manager.
+	// Client reads from the cache, Live past it; Setup takes those of the manager.
 	Client client.Client
 	Live   client.Reader
 	// Metrics takes the metrics.
@@ -51,7 +48,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-func (o *Options) setDefaults(mgr ctrl.Manager) {
+func (o *Options) setDefaults() {
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil || host == "" {
@@ -59,15 +56,7 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 		}
 		o.Identity = strings.ToLower(host) + "-" + string(uuid.NewUUID())[:8]
 	}
-	if o.Client == nil {
-		o.Client = mgr.GetClient()
-	}
-	if o.Live == nil {
-		o.Live = mgr.GetAPIReader()
-	}
-	if o.Interval == 0 {
-		o.Interval = countInterval
-	}
+	o.Interval = cmp.Or(o.Interval, countInterval)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -76,7 +65,8 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 // Setup reads what governs, and adds to the manager what keeps it so: on every replica what follows the stored revisions,
 // on the leader the controller that stores them. It fails where the stored revisions cannot be read.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	o.setDefaults(mgr)
+	o.setDefaults()
+	o.Client, o.Live = mgr.GetClient(), mgr.GetAPIReader()
 	if err := o.Store.Load(ctx, o.Live); err != nil {
 		return err
 	}
@@ -113,24 +103,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // cacheOf watches the ConfigMaps of one namespace that have a label, and the leases in which managers say what they have
 // compiled; no other object is read.
 func cacheOf(mgr ctrl.Manager, namespace, label string) (cache.Cache, error) {
-	has := func(key string) (cache.ByObject, error) {
-		exists, err := labels.NewRequirement(key, selection.Exists, nil)
-		if err != nil {
-			return cache.ByObject{}, err
-		}
-		return cache.ByObject{Namespaces: map[string]cache.Config{namespace: {LabelSelector: labels.NewSelector().Add(*exists)}}}, nil
+	has := func(key string) cache.ByObject {
+		var o client.ListOptions
+		client.HasLabels{key}.ApplyToList(&o)
+		return cache.ByObject{Namespaces: map[string]cache.Config{namespace: {LabelSelector: o.LabelSelector}}}
 	}
-	configMaps, err := has(label)
-	if err != nil {
-		return nil, err
-	}
-	leases, err := has(policyv1alpha1.ReplicaLabel)
-	if err != nil {
-		return nil, err
-	}
+	objects := map[client.Object]cache.ByObject{&corev1.ConfigMap{}: has(label), &coordinationv1.Lease{}: has(policyv1alpha1.ReplicaLabel)}
 	return cache.New(mgr.GetConfig(), cache.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.ConfigMap{}: configMaps, &coordinationv1.Lease{}: leases},
-		DefaultTransform: cache.TransformStripManagedFields()})
+		ByObject: objects, DefaultTransform: cache.TransformStripManagedFields()})
 }
 
 // look asks for one look at everything, whatever has changed.

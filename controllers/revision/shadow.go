@@ -26,8 +26,7 @@ const (
 	maxWord = 500
 )
 
-// Shadows collects what shadows would have decided otherwise. It is safe for concurrent use, and a nil one collects
-// nothing.
+// Shadows collects what shadows would have decided otherwise. It is safe for concurrent use.
 type Shadows struct {
 	evaluations, differences *prometheus.CounterVec
 
@@ -52,8 +51,8 @@ func NewShadows(registry prometheus.Registerer) (*Shadows, error) {
 		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_policy_shadow_evaluations_total",
 			Help: "Decisions that a shadow was evaluated beside, by its revision."}, []string{"revision"}),
 		differences: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_policy_shadow_differences_total",
-			Help: "Servers on which a shadow would have decided otherwise, by its revision and by the rule that would have fired, else the one " +
-				"that did; none where the effects alone differ. A server counts once until its difference changes."}, []string{"revision", "rule"}),
+			Help: "Servers on which a shadow would have decided otherwise, by its revision and a rule. That is the rule that would have fired, " +
+				"else the one that did; none where the effects alone differ. A server counts once until its difference changes."}, []string{"revision", "rule"}),
 	}
 	for _, c := range []prometheus.Collector{s.evaluations, s.differences} {
 		if err := registry.Register(c); err != nil {
@@ -66,9 +65,6 @@ func NewShadows(registry prometheus.Registerer) (*Shadows, error) {
 // Observe takes in what the governing revision decided about a server, and what a shadow decided on the same facts. It
 // counts a difference once until it changes, however often it is called.
 func (s *Shadows) Observe(shadow, server string, want, got *engine.Decision, at time.Time) {
-	if s == nil {
-		return
-	}
 	s.evaluations.WithLabelValues(shadow).Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,9 +88,6 @@ func (s *Shadows) Observe(shadow, server string, want, got *engine.Decision, at 
 
 // Forget drops what is remembered of a server that is gone.
 func (s *Shadows) Forget(server string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.all {
@@ -130,9 +123,6 @@ func (of *shadowed) toldApart(w way) way {
 
 // take is what a shadow has shown since the last call.
 func (s *Shadows) take(shadow string) rollout.ShadowDelta {
-	if s == nil {
-		return rollout.ShadowDelta{}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.all[shadow]
@@ -151,7 +141,7 @@ func (s *Shadows) take(shadow string) rollout.ShadowDelta {
 
 // giveBack takes in again what could not be stored. What was seen of the same way since is the younger example.
 func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
-	if s == nil || delta.Evaluated == 0 && len(delta.Differences) == 0 {
+	if delta.Evaluated == 0 && len(delta.Differences) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -170,9 +160,6 @@ func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
 
 // keep forgets shadows that are none any more.
 func (s *Shadows) keep(shadows func(name string) bool) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.all {

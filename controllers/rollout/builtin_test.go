@@ -13,7 +13,7 @@ func TestTheRevisionBuiltIntoANewerManagerGovernsOnlyWhenItIsPromoted(t *testing
 	for _, step := range []struct{ do, want, message string }{
 		{"", "default Embedded InForce", "servers adopt this revision; it is built in, and no other was promoted"},
 		{"upgrade", "default Embedded InForce, default-2 Draft NotPromoted", "servers adopt this revision; it was built into the version of the manager " +
-			"that governed first, and no other was promoted; default-2 is built into this version, and governs only when somebody promotes it"},
+			"that governed first, and no other was promoted. default-2 is built into this version, and governs only when an operator promotes it"},
 		{"default-2=Active", "default Superseded Superseded, default-2 Active InForce", "another revision was promoted later"},
 	} {
 		if step.do == "upgrade" {

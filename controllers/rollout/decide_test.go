@@ -312,8 +312,8 @@ func TestNoPromotionIsNumberedBeyondWhatCanBeRead(t *testing.T) {
 	if got := w.shows(); got != "default Draft NotPromoted, 1.0.0 Active InForce, 1.1.0 Draft Conflict" || w.revision("1.1.0").Promotion != 0 {
 		t.Error(got)
 	}
-	const want = "no number is left for a promotion: 1.0.0 has 9007199254740992, and no other can come after that; " +
-		"the runbook of Conflict says how to give it a lower one"
+	const want = "no number is left for a promotion: 1.0.0 has 9007199254740992, and no other can come after that. " +
+		"The runbook of Conflict says how to give it a lower one"
 	for range 2 { // it stays so
 		if got := message(w.revision("1.1.0")); got != want {
 			t.Error(got)

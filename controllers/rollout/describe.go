@@ -69,7 +69,7 @@ func (d *decision) describe(s *subject) {
 		st.Loaded = st.Loaded[:min(len(st.Loaded), maxLoaded)]
 	}
 	if t := s.Test; t != nil {
-		d.tell(s, t)
+		d.recordTest(s, t)
 	}
 	status, reason, message := d.active(s)
 	message += dropped(s.Dropped)
@@ -77,14 +77,14 @@ func (d *decision) describe(s *subject) {
 		message += "; " + s.note
 	}
 	if s.leftOut > 0 {
-		message += fmt.Sprintf("; %d more with this content are not looked at, as %d ConfigMaps are told apart: delete copies that nobody needs",
+		message += fmt.Sprintf("; %d more with this content are not looked at, as %d ConfigMaps are told apart: delete copies that are not needed",
 			s.leftOut, maxHeads)
 	}
 	d.condition(s, policyv1alpha1.ConditionActive, status, reason, message)
 }
 
-// tell says what this manager makes of the content.
-func (d *decision) tell(s *subject, t *Test) {
+// recordTest records what this manager makes of the content.
+func (d *decision) recordTest(s *subject, t *Test) {
 	st := &s.st
 	st.Findings, st.FindingsTotal = nil, int32(t.Total)
 	for _, f := range t.Findings[:min(len(t.Findings), maxFindings)] {
@@ -125,7 +125,7 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
 	case s.conflict && max(d.Last, d.highest()) >= policyv1alpha1.MaxPromotion:
 		return no, policyv1alpha1.ReasonConflict, fmt.Sprintf("no number is left for a promotion: %s has %d, and no other "+
-			"can come after that; the runbook of Conflict says how to give it a lower one", d.inForceName(), int64(policyv1alpha1.MaxPromotion))
+			"can come after that. The runbook of Conflict says how to give it a lower one", d.inForceName(), int64(policyv1alpha1.MaxPromotion))
 	case s.conflict:
 		return no, policyv1alpha1.ReasonConflict, "another revision was promoted at the same time and stays; " +
 			"to promote this one, change its stage and set it to active again"
@@ -175,8 +175,8 @@ func dropped(states map[string]int32) string {
 func (s *subject) inForce(embedded string) string {
 	switch {
 	case s.st.Stage == policyv1alpha1.StageEmbedded && s.Name != embedded:
-		return "servers adopt this revision; it was built into the version of the manager that governed first, and no other was promoted; " +
-			embedded + " is built into this version, and governs only when somebody promotes it"
+		return "servers adopt this revision; it was built into the version of the manager that governed first, and no other was promoted. " +
+			embedded + " is built into this version, and governs only when an operator promotes it"
 	case s.st.Stage == policyv1alpha1.StageEmbedded:
 		return "servers adopt this revision; it is built in, and no other was promoted"
 	}
@@ -217,7 +217,7 @@ func (s *subject) notPromoted(embedded string) string {
 		return "it is evaluated beside the revision in force, and does nothing"
 	}
 	if s.Name == embedded && s.st.Head == "" {
-		return "it is built into this version of the manager, and governs only when somebody promotes it: metalaw policy init writes its files"
+		return "it is built into this version of the manager, and governs only when an operator promotes it: metalaw policy init writes its files"
 	}
 	return "its stage puts it nowhere in force"
 }
@@ -229,11 +229,10 @@ func (d *decision) condition(s *subject, kind string, status metav1.ConditionSta
 
 // reasonOf is the reason of Active.
 func reasonOf(st *policyv1alpha1.PolicyRevisionStatus) string {
-	i := slices.IndexFunc(st.Conditions, func(c metav1.Condition) bool { return c.Type == policyv1alpha1.ConditionActive })
-	if i < 0 {
-		return ""
+	if active := meta.FindStatusCondition(st.Conditions, policyv1alpha1.ConditionActive); active != nil {
+		return active.Reason
 	}
-	return st.Conditions[i].Reason
+	return ""
 }
 
 // labelledAlready says of the one in force whose ConfigMap asks for less what somebody may have expected: that another one,

@@ -217,8 +217,8 @@ const maxWhy = 1024
 
 func refusedHalt(revision, why string) *engine.Halt {
 	return &engine.Halt{Cause: HaltRevisionHeld, Rule: "Revision", Message: fmt.Sprintf("this version of metalaw refuses the policy revision %q, "+
-		"which governs this server; nothing moves and nothing is done until a version of metalaw that accepts it runs, or a bundle that "+
-		"this one accepts is promoted: %s", revision, diag.Shortened(why, maxWhy))}
+		"which governs this server, so nothing moves and nothing is done. Run a version of metalaw that accepts it, or promote a bundle "+
+		"that this one accepts: %s", revision, diag.Shortened(why, maxWhy))}
 }
 
 func unloadedHalt(revision string) *engine.Halt {

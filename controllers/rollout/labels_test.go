@@ -80,7 +80,7 @@ func TestTheMessageSaysHowManyCopiesAreNotLookedAt(t *testing.T) {
 	w.label("1.0.0=Active " + copies(18, "Draft"))
 	w.look()
 	const want = "servers adopt this revision since promotion 2; 3 more with this content are not looked at, as 16 ConfigMaps are told apart: " +
-		"delete copies that nobody needs"
+		"delete copies that are not needed"
 	if got := message(w.revision("1.0.0")); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

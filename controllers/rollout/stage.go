@@ -4,13 +4,17 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // stage says how far a revision governs from now on.
@@ -137,4 +141,67 @@ func (s *subject) shadow() {
 			strings.Compare(a.ShadowRule, b.ShadowRule))
 	})
 	sh.Differences = sh.Differences[:min(len(sh.Differences), maxDifferences)]
+}
+
+// placeShadows finds out which of the revisions that are labelled shadow have no place among those that are evaluated: who has one
+// keeps it.
+func (d *decision) placeShadows() {
+	var ask []*subject
+	for _, s := range d.all {
+		if s != d.inForce && s.st.LabelledStage == policyv1alpha1.LabelledShadow {
+			ask = append(ask, s)
+		}
+	}
+	if len(ask) <= policyv1alpha1.MaxShadows {
+		return
+	}
+	slices.SortStableFunc(ask, func(a, b *subject) int { // they are sorted by name
+		return cmp.Or(boolFirst(a.evaluated(), b.evaluated()), a.since().Compare(b.since()), a.CreatedAt.Compare(b.CreatedAt))
+	})
+	var placed []string
+	for _, s := range ask[:policyv1alpha1.MaxShadows] {
+		placed = append(placed, s.Name)
+	}
+	slices.Sort(placed)
+	for _, s := range ask[policyv1alpha1.MaxShadows:] {
+		s.crowdedBy = placed
+	}
+}
+
+// evaluated says that a revision is evaluated in shadow already.
+func (s *subject) evaluated() bool { return s.Status.Stage == policyv1alpha1.StageShadow }
+
+// since is since when a revision is evaluated in shadow; the same for all that are not.
+func (s *subject) since() time.Time {
+	if !s.evaluated() || s.Status.StageSince == nil {
+		return time.Time{}
+	}
+	return s.Status.StageSince.Time
+}
+
+// boolFirst sorts what is true first.
+func boolFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// Places is how many more servers may come under a canary. Whoever is under it and has not shown yet how it fares may be in trouble at
+// the next look: so these and the servers in trouble are never more than the budget and one, at which the canary is paused.
+func Places(budget, cost Troubles, unshown int32) int32 {
+	return min(budget.Halts-cost.Halts, budget.Errors-cost.Errors) + 1 - unshown
+}
+
+// ParseScope reads the annotations of a head, and says in words what is wrong with them.
+func ParseScope(annotations map[string]string) (canary.Scope, error) {
+	scope, faults := canary.Parse(annotations)
+	var wrong []error
+	for _, f := range faults {
+		wrong = append(wrong, fmt.Errorf("annotation %s: %q: %s", f.Annotation(), f.Value, f))
+	}
+	return scope, errors.Join(wrong...)
 }

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +40,14 @@ type failures struct {
 	tried map[string]string
 }
 
+// of is what was tried for a claim, to be changed.
+func (p backoff) of(uid types.UID) *failures {
+	if p[uid] == nil {
+		p[uid] = &failures{}
+	}
+	return p[uid]
+}
+
 // versions names what a write is decided on: another version of either is worth another write.
 func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
 	return fmt.Sprintf("%s %s %d", index.Server(e).UID, index.Server(e).ResourceVersion, c.Generation)
@@ -46,11 +55,7 @@ func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
 
 // spent says that this very write came to nothing. It is worth another try only once there is no other server.
 func (p backoff) spent(c *v1alpha1.ServerClaim, e *index.Entry) bool {
-	if c == nil {
-		return false
-	}
-	f := p[c.UID]
-	return f != nil && len(f.tried) > 0 && f.tried[e.Name()] == versions(c, e)
+	return c != nil && p.hasTried(c.UID) && p[c.UID].tried[e.Name()] == versions(c, e)
 }
 
 // holds says that this very write came to nothing and is not due yet.
@@ -72,11 +77,7 @@ func (p backoff) anew(uid types.UID, now time.Time) bool {
 
 // tried remembers a write that came to nothing.
 func (p backoff) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
-	f := p[c.UID]
-	if f == nil {
-		f = &failures{}
-		p[c.UID] = f
-	}
+	f := p.of(c.UID)
 	if f.tried == nil || len(f.tried) >= mostTried {
 		f.tried = map[string]string{}
 	}
@@ -85,11 +86,7 @@ func (p backoff) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 
 // lost begins the next wait of a claim, each twice the one before.
 func (p backoff) lost(uid types.UID, now time.Time, longest time.Duration) {
-	f := p[uid]
-	if f == nil {
-		f = &failures{}
-		p[uid] = f
-	}
+	f := p.of(uid)
 	wait := min(firstWait<<min(f.count, 16), longest)
 	f.count++
 	f.until, f.again = now.Add(wait), true
@@ -134,10 +131,6 @@ func (p backoff) wait(uid types.UID, now time.Time) time.Duration {
 }
 
 // keep forgets the claims that are no longer open.
-func (p backoff) keep(pending *pending) {
-	for uid := range p {
-		if c, _ := pending.get(uid); c == nil {
-			delete(p, uid)
-		}
-	}
+func (p backoff) keep(isOpen func(types.UID) bool) {
+	maps.DeleteFunc(p, func(uid types.UID, _ *failures) bool { return !isOpen(uid) })
 }

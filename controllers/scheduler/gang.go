@@ -39,7 +39,7 @@ func (r *cycle) serveGang(ctx context.Context, key gangKey) {
 		return
 	}
 	r.gangs[key] = true
-	if _, open := r.s.pending.members(key, r.s.granted(), r.s.now()); !r.isLimited(key) {
+	if _, open := r.s.pending.members(key, r.s.claims().Priority, r.s.now()); !r.isLimited(key) {
 		for uid := range open {
 			r.s.backoff.anew(uid, r.s.now())
 		}
@@ -70,7 +70,7 @@ func (s *Scheduler) wakeLimited(now time.Time) (next time.Duration) {
 // tryGang looks for servers for a gang, and has them written where there is one for each member. After a panic nothing stays assumed.
 func (r *cycle) tryGang(ctx context.Context, key gangKey, denied error) {
 	t := &bindAttempt{gang: key, denied: denied}
-	members, open := r.s.pending.members(key, r.s.granted(), r.s.now())
+	members, open := r.s.pending.members(key, r.s.claims().Priority, r.s.now())
 	defer func() {
 		if p := recover(); p != nil {
 			r.release(t)

@@ -45,8 +45,7 @@ func BenchmarkBindGang(b *testing.B) {
 		version.Store(1 << 20)
 		s := New(slow{accepting{version: version}, 5 * time.Millisecond}, nil, Options{Now: time.Now})
 		s.policy = func() (solve.Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
-		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
-		s.quota = func() bundle.Quota { return bundle.Quota{} }
+		s.claims = func() bundle.Claims { return bundle.Claims{Priority: bundle.Priority{Max: 1000}} }
 		s.rules = func(engine.Revision) policies.Rules { return nil }
 		for i := range 10000 {
 			s.serverChanged(s.fleet.Saw(rackServer(i)))
@@ -103,7 +102,7 @@ func BenchmarkFindGang(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := w.s.newCycle(w.now)
-				_, open := w.s.pending.members(gangKey{"ns", "db"}, w.s.granted(), w.now)
+				_, open := w.s.pending.members(gangKey{"ns", "db"}, w.s.claims().Priority, w.now)
 				var everyone []*claims.Claim
 				for _, a := range open {
 					everyone = append(everyone, a.ask)

@@ -68,7 +68,7 @@ func TestTheSchedulerReadsRulesAndQuotaOutOfTheBundleInForce(t *testing.T) {
 			if got := reason + ": " + words; got != c.said {
 				t.Errorf("got  %s\nwant %s", got, c.said)
 			}
-			limit, bounded := quotaOf(holding{c.bundle, false})().Limit("ns")
+			limit, bounded := claimsOf(holding{c.bundle, false})().Quota.Limit("ns")
 			if !bounded {
 				limit = -1
 			}

@@ -55,6 +55,8 @@ func (w *world) noteGangs() {
 
 // noteCommit remembers that a member of a gang has named its server: the others may follow, also where it ends meanwhile.
 func (w *world) noteCommit(c *v1alpha1.ServerClaim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, gang := range w.gangs[c.UID] {
 		if gang != nil && w.commits != nil {
 			w.commits[gang.Name] = true
@@ -70,12 +72,19 @@ func (w *world) checkGang(c *v1alpha1.ServerClaim) {
 		return
 	}
 	for _, gang := range gangs {
-		if gang == nil || w.reservedFor(gang.Name) >= gang.Size || w.committed(gang.Name) || w.commits[gang.Name] {
+		if gang == nil || w.reservedFor(gang.Name) >= gang.Size || w.committed(gang.Name) || w.noted(gang.Name) {
 			return
 		}
 	}
 	gang := gangs[len(gangs)-1]
 	w.mistake("claim %s of gang %s names a server while %d of %d members have one", c.Name, gang.Name, w.reservedFor(gang.Name), gang.Size)
+}
+
+// noted says that a commit of a gang was noted.
+func (w *world) noted(gang string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.commits[gang]
 }
 
 // reservedFor counts the members of a gang for which a server is written.

@@ -109,8 +109,7 @@ func benchmarkPass(b *testing.B, claims, servers, kinds int, policy solve.Policy
 		version.Store(1 << 20)
 		s := New(accepting{version: version}, nil, Options{Now: time.Now})
 		s.policy = func() (solve.Policy, engine.Revision) { return policy, engine.Revision{Name: "test"} }
-		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
-		s.quota = func() bundle.Quota { return bundle.Quota{} }
+		s.claims = func() bundle.Claims { return bundle.Claims{Priority: bundle.Priority{Max: 1000}} }
 		s.rules = func(engine.Revision) policies.Rules { return nil }
 		for i := range servers {
 			s.serverChanged(s.fleet.Saw(rackServer(i)))

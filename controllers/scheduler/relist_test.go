@@ -27,7 +27,7 @@ func TestAClaimThatWasMadeAnewWhileTheWatchWasDownReplacesTheOther(t *testing.T)
 	if c, _ := w.s.pending.get("uid-2"); c == nil {
 		t.Error("the new claim is not served")
 	}
-	members, _ := w.s.pending.members(gangKey{"ns", "db"}, w.s.granted(), w.now)
+	members, _ := w.s.pending.members(gangKey{"ns", "db"}, w.s.claims().Priority, w.now)
 	var uids []types.UID
 	for _, m := range members {
 		uids = append(uids, m.claim.UID)

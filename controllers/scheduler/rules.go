@@ -67,8 +67,8 @@ func (s ruleAnswer) isOf(c *v1alpha1.ServerClaim, under engine.Revision) bool {
 }
 
 // keep forgets claims that are not open any more.
-func (s ruleAnswers) keep(pending *pending) {
-	maps.DeleteFunc(s, func(uid types.UID, _ ruleAnswer) bool { return !pending.isOpen(uid) })
+func (s ruleAnswers) keep(isOpen func(types.UID) bool) {
+	maps.DeleteFunc(s, func(uid types.UID, _ ruleAnswer) bool { return !isOpen(uid) })
 }
 
 // forbids asks the rules of the bundle about claims, once for each version of one.

@@ -98,12 +98,12 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 		r.failed = errors.Join(s.resolveClosed(ctx), s.clearSuspects(ctx)) // first, because it frees servers
 	}
 	s.binder.freed.Store(false)
-	s.backoff.keep(s.pending)
-	s.answers.keep(s.pending)
+	s.backoff.keep(s.pending.isOpen)
+	s.answers.keep(s.pending.isOpen)
 	s.uncertain.keep(s.pending.isOpen, began)
 	s.backoff.wake(s.pending, began)
 	s.wakeLimited(began)
-	r.serveAll(ctx, s.pending.take(s.granted(), began))
+	r.serveAll(ctx, s.pending.take(s.claims().Priority, began))
 	r.reconsider()
 	s.messages.explain(r.snapshot, r.left)
 	if len(r.passed) > 0 || r.bound {
@@ -131,7 +131,7 @@ func (s *Scheduler) newCycle(began time.Time) *cycle {
 		s.pending.wakeAll()
 	}
 	r := &cycle{s: s, revision: revision, began: began, finished: make(chan *bindAttempt, maxWriters), gangs: map[gangKey]bool{},
-		snapshot: &solve.Snapshot{Fleet: s.fleet.Index, Policy: policy, Quota: s.quota(), Now: began.Unix(), Claims: s.pending.claimsIn,
+		snapshot: &solve.Snapshot{Fleet: s.fleet.Index, Policy: policy, Quota: s.claims().Quota, Now: began.Unix(), Claims: s.pending.claimsIn,
 			Cache: s.placements}}
 	if policy != nil {
 		r.rules = s.rules(revision)

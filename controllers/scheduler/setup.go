@@ -58,7 +58,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		o.Fleet = informer.New(index.New())
 	}
 	s := &Scheduler{
-		activeBundle: activeBundle{inForce(o.Bundles), grantedBy(o.Bundles), quotaOf(o.Bundles), rulesOf(o.Bundles)},
+		activeBundle: activeBundle{inForce(o.Bundles), claimsOf(o.Bundles), rulesOf(o.Bundles)},
 		now:          o.Now, observeOnly: o.ObserveOnly, fleet: o.Fleet.Index(), pending: newPending(), uncertain: newUncertainWrites(),
 		limited: map[gangKey]time.Time{}, backoff: backoff{}, answers: ruleAnswers{}, placements: solve.NewPlacementCache(),
 	}
@@ -71,10 +71,9 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 
 // activeBundle is what the scheduler reads out of the bundle in force.
 type activeBundle struct {
-	policy  func() (solve.Policy, engine.Revision)
-	granted func() bundle.Priority
-	quota   func() bundle.Quota
-	rules   func(of engine.Revision) policies.Rules
+	policy func() (solve.Policy, engine.Revision)
+	claims func() bundle.Claims
+	rules  func(of engine.Revision) policies.Rules
 }
 
 // inForce reads the policy out of the bundle in force; there is none where that is held.
@@ -98,23 +97,13 @@ func inForce(bundles Bundles) func() (solve.Policy, engine.Revision) {
 	}
 }
 
-// grantedBy reads what priority claims may have out of the bundle in force.
-func grantedBy(bundles Bundles) func() bundle.Priority {
-	return func() bundle.Priority {
+// claimsOf reads out of the bundle in force what claims may have: their priority, and the quota of their namespaces.
+func claimsOf(bundles Bundles) func() bundle.Claims {
+	return func() bundle.Claims {
 		if b := bundles.Active(); b != nil {
-			return b.Settings.Claims.Priority
+			return b.Settings.Claims
 		}
-		return bundle.Priority{}
-	}
-}
-
-// quotaOf reads how many servers namespaces may have out of the bundle in force.
-func quotaOf(bundles Bundles) func() bundle.Quota {
-	return func() bundle.Quota {
-		if b := bundles.Active(); b != nil {
-			return b.Settings.Claims.Quota
-		}
-		return bundle.Quota{}
+		return bundle.Claims{}
 	}
 }
 

@@ -290,7 +290,9 @@ func TestAnOldClaimOfLowPriorityIsNotStarved(t *testing.T) {
 		return func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(at) }
 	}
 	w := newWorld(t)
-	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000, Ageing: 10 * time.Minute} }
+	w.s.claims = func() bundle.Claims {
+		return bundle.Claims{Priority: bundle.Priority{Max: 1000, Ageing: 10 * time.Minute}}
+	}
 	w.addClaim(aClaim("patient", made(w.now)))
 	w.addClaim(aClaim("alone", made(w.now), selecting("gpu", "yes")))
 	w.addServer(aServer("gpu", labelled("gpu", "yes")))

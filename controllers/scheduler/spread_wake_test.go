@@ -47,10 +47,10 @@ func TestAClaimThatKeepsApartIsWokenByWhatCanMatterToIt(t *testing.T) {
 			if tc.before != nil {
 				w.s.serverChanged(w.s.fleet.Saw(aServer("s", tc.before...)))
 			}
-			w.s.pending.take(w.s.granted(), w.now)
+			w.s.pending.take(w.s.claims().Priority, w.now)
 			w.s.serverChanged(w.s.fleet.Saw(aServer("s", append(tc.after, at("2"))...)))
 			woken := false
-			for _, a := range w.s.pending.take(w.s.granted(), w.now) {
+			for _, a := range w.s.pending.take(w.s.claims().Priority, w.now) {
 				woken = woken || a.claim.Name == "waits"
 			}
 			if woken != tc.want {

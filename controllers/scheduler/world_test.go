@@ -78,8 +78,7 @@ func (w *world) restart() {
 	if w.gate != nil {
 		w.s.binder.launch, w.s.binder.await, w.s.binder.fork = w.gate.launch, w.gate.await, w.gate.fork
 	}
-	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
-	w.s.quota = func() bundle.Quota { return w.quota }
+	w.s.claims = func() bundle.Claims { return bundle.Claims{Priority: bundle.Priority{Max: 1000}, Quota: w.quota} }
 	w.s.rules = func(engine.Revision) policies.Rules { return nil }
 	w.s.policy = func() (solve.Policy, engine.Revision) { return w.policy, engine.Revision{Name: "test"} }
 	w.events = nil

@@ -8,9 +8,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -107,132 +107,66 @@ type fieldIndex struct {
 	values client.IndexerFunc
 }
 
-func all() []fieldIndex { return slices.Concat(servers(), claims(), managers()) }
+// index finds objects of a kind by a value; one whose value is empty is not found by it.
+func index[T client.Object](object T, name string, value func(T) string) fieldIndex {
+	return fieldIndex{object, name, func(o client.Object) []string {
+		typed, ok := o.(T)
+		if !ok {
+			return nil
+		}
+		if found := value(typed); found != "" {
+			return []string{found}
+		}
+		return nil
+	}}
+}
 
-func servers() []fieldIndex {
+func all() []fieldIndex {
 	return []fieldIndex{
-		{&v1alpha1.Server{}, ServerBySystemUUID, ofServer(func(s *v1alpha1.Server) string { return strings.ToLower(s.Spec.SystemUUID) })},
-		{&v1alpha1.Server{}, ServerByState, ofServer(func(s *v1alpha1.Server) string { return string(s.Status.State) })},
-		{&v1alpha1.Server{}, ServerByClaimUID, ofServer(func(s *v1alpha1.Server) string { return s.Annotations[v1alpha1.ClaimUIDAnnotation] })},
-		{&v1alpha1.Server{}, ServerByBMC, ofServer(func(s *v1alpha1.Server) string {
-			if s.Spec.BMCRef == nil {
-				return ""
-			}
-			return s.Spec.BMCRef.Name
-		})},
-		{&v1alpha1.Server{}, ServerByClaim, ofServer(func(s *v1alpha1.Server) string {
+		index(&v1alpha1.Server{}, ServerBySystemUUID, func(s *v1alpha1.Server) string { return strings.ToLower(s.Spec.SystemUUID) }),
+		index(&v1alpha1.Server{}, ServerByState, func(s *v1alpha1.Server) string { return string(s.Status.State) }),
+		index(&v1alpha1.Server{}, ServerByClaimUID, func(s *v1alpha1.Server) string { return s.Annotations[v1alpha1.ClaimUIDAnnotation] }),
+		index(&v1alpha1.Server{}, ServerByBMC, func(s *v1alpha1.Server) string { return nameOf(s.Spec.BMCRef) }),
+		index(&v1alpha1.Server{}, ServerByClaim, func(s *v1alpha1.Server) string {
 			if s.Spec.ServerClaimRef == nil {
 				return ""
 			}
 			return ClaimKey(s.Spec.ServerClaimRef.Namespace, s.Spec.ServerClaimRef.Name)
-		})},
-	}
-}
-
-func claims() []fieldIndex {
-	return []fieldIndex{
-		{&v1alpha1.ServerBootConfiguration{}, BootConfigurationByServer, ofBoot},
-		{&v1alpha1.ServerClaim{}, ClaimByServer, ofClaim(func(c *v1alpha1.ServerClaim) string {
-			if c.Spec.ServerRef == nil {
-				return ""
-			}
-			return c.Spec.ServerRef.Name
-		})},
-		{&v1alpha1.ServerClaim{}, ClaimByBinding, ofClaim(func(c *v1alpha1.ServerClaim) string {
+		}),
+		index(&v1alpha1.ServerBootConfiguration{}, BootConfigurationByServer, func(b *v1alpha1.ServerBootConfiguration) string {
+			return b.Spec.ServerRef.Name
+		}),
+		index(&v1alpha1.ServerClaim{}, ClaimByServer, func(c *v1alpha1.ServerClaim) string { return nameOf(c.Spec.ServerRef) }),
+		index(&v1alpha1.ServerClaim{}, ClaimByBinding, func(c *v1alpha1.ServerClaim) string {
 			if c.Status.Phase == v1alpha1.PhaseBound {
 				return ClaimBound
 			}
 			return ClaimPending
-		})},
-		{&v1alpha1.ServerClaim{}, ClaimByIgnition, ofClaim(func(c *v1alpha1.ServerClaim) string {
-			if c.Spec.IgnitionSecretRef == nil {
-				return ""
-			}
-			return c.Spec.IgnitionSecretRef.Name
-		})},
-	}
-}
-
-// managers are the indexes of management controllers and of the endpoints at which they are found.
-func managers() []fieldIndex {
-	return []fieldIndex{
-		{&v1alpha1.BMC{}, BMCByEndpoint, ofBMC(func(b *v1alpha1.BMC) string {
-			if b.Spec.EndpointRef == nil {
-				return ""
-			}
-			return b.Spec.EndpointRef.Name
-		})},
-		{&v1alpha1.BMC{}, BMCBySecret, ofBMC(func(b *v1alpha1.BMC) string { return b.Spec.BMCSecretRef.Name })},
-		{&v1alpha1.BMC{}, BMCByAddress, ofBMC(func(b *v1alpha1.BMC) string {
+		}),
+		index(&v1alpha1.ServerClaim{}, ClaimByIgnition, func(c *v1alpha1.ServerClaim) string { return nameOf(c.Spec.IgnitionSecretRef) }),
+		index(&v1alpha1.BMC{}, BMCByEndpoint, func(b *v1alpha1.BMC) string { return nameOf(b.Spec.EndpointRef) }),
+		index(&v1alpha1.BMC{}, BMCBySecret, func(b *v1alpha1.BMC) string { return b.Spec.BMCSecretRef.Name }),
+		index(&v1alpha1.BMC{}, BMCByAddress, func(b *v1alpha1.BMC) string {
 			if b.Spec.Access == nil {
 				return ""
 			}
 			return AddressKey(b.Spec.Access.IP, b.Spec.Protocol)
-		})},
-		{&v1alpha1.BMC{}, BMCByMAC, ofBMC(func(b *v1alpha1.BMC) string {
+		}),
+		index(&v1alpha1.BMC{}, BMCByMAC, func(b *v1alpha1.BMC) string {
 			if b.Spec.Access == nil {
 				return ""
 			}
 			return MACKey(b.Spec.Access.MACAddress)
-		})},
-		{&v1alpha1.Endpoint{}, EndpointByMAC, func(o client.Object) []string {
-			e, ok := o.(*v1alpha1.Endpoint)
-			if !ok {
-				return nil
-			}
-			return oneOrNone(MACKey(e.Spec.MACAddress))
-		}},
-		{&v1alpha1.Endpoint{}, EndpointByIP, func(o client.Object) []string {
-			e, ok := o.(*v1alpha1.Endpoint)
-			if !ok {
-				return nil
-			}
-			return oneOrNone(IPKey(e.Spec.IP))
-		}},
+		}),
+		index(&v1alpha1.Endpoint{}, EndpointByMAC, func(e *v1alpha1.Endpoint) string { return MACKey(e.Spec.MACAddress) }),
+		index(&v1alpha1.Endpoint{}, EndpointByIP, func(e *v1alpha1.Endpoint) string { return IPKey(e.Spec.IP) }),
 	}
 }
 
-func oneOrNone(value string) []string {
-	if value == "" {
-		return nil
+// nameOf is the name in a reference; empty where there is none.
+func nameOf(ref *corev1.LocalObjectReference) string {
+	if ref == nil {
+		return ""
 	}
-	return []string{value}
-}
-
-func ofServer(value func(*v1alpha1.Server) string) client.IndexerFunc {
-	return func(o client.Object) []string {
-		s, ok := o.(*v1alpha1.Server)
-		if !ok {
-			return nil
-		}
-		return oneOrNone(value(s))
-	}
-}
-
-func ofClaim(value func(*v1alpha1.ServerClaim) string) client.IndexerFunc {
-	return func(o client.Object) []string {
-		c, ok := o.(*v1alpha1.ServerClaim)
-		if !ok {
-			return nil
-		}
-		return oneOrNone(value(c))
-	}
-}
-
-func ofBMC(value func(*v1alpha1.BMC) string) client.IndexerFunc {
-	return func(o client.Object) []string {
-		b, ok := o.(*v1alpha1.BMC)
-		if !ok {
-			return nil
-		}
-		return oneOrNone(value(b))
-	}
-}
-
-func ofBoot(o client.Object) []string {
-	c, ok := o.(*v1alpha1.ServerBootConfiguration)
-	if !ok {
-		return nil
-	}
-	return oneOrNone(c.Spec.ServerRef.Name)
+	return ref.Name
 }

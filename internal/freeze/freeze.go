@@ -11,21 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-)
-
-// Reasons of a Hold.
-const (
-	// Frozen: a freeze covers the server.
-	Frozen = "Frozen"
-	// BreakerTripped: the breaker has tripped.
-	BreakerTripped = "BreakerTripped"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
 // Hold is what keeps actions back on one server. The zero Hold keeps nothing back.
 type Hold struct {
 	// Level is what is held back.
 	Level policyv1alpha1.FreezeLevel
-	// Reason is one word: Frozen or BreakerTripped.
+	// Reason is v1alpha1.ReasonFrozen or v1alpha1.ReasonBreakerTripped.
 	Reason string
 	// Message names the freeze, who asked for it, why, and how it ends.
 	Message string
@@ -50,12 +43,15 @@ func On(c *policyv1alpha1.FleetControl, of map[string]string, now time.Time) Hol
 	for i := range c.Spec.Freezes {
 		f := &c.Spec.Freezes[i]
 		if !Ended(f, now) && Selector(f.Selector).Matches(labels.Set(of)) && strictness[f.Level] > strictness[hold.Level] {
-			hold = holdOf(f)
+			hold = Hold{Level: f.Level, Reason: v1alpha1.ReasonFrozen, Message: Words(f)}
+			if f.Until != nil {
+				hold.Until = f.Until.Time
+			}
 		}
 	}
 	if Tripped(c) && strictness[policyv1alpha1.FreezeDestructive] > strictness[hold.Level] {
 		trip := c.Status.Trip
-		hold = Hold{Level: policyv1alpha1.FreezeDestructive, Reason: BreakerTripped, Message: fmt.Sprintf(
+		hold = Hold{Level: policyv1alpha1.FreezeDestructive, Reason: v1alpha1.ReasonBreakerTripped, Message: fmt.Sprintf(
 			"the breaker tripped at %s: %d of %d servers had entered the states that it watches; metalaw unfreeze --breaker closes it",
 			trip.At.UTC().Format(time.RFC3339), trip.Servers, trip.Of)}
 	}
@@ -74,14 +70,6 @@ func Tripped(c *policyv1alpha1.FleetControl) bool {
 // Ended says that a freeze has run out.
 func Ended(f *policyv1alpha1.Freeze, now time.Time) bool {
 	return f.Until != nil && !now.Before(f.Until.Time)
-}
-
-func holdOf(f *policyv1alpha1.Freeze) Hold {
-	hold := Hold{Level: f.Level, Reason: Frozen, Message: Words(f)}
-	if f.Until != nil {
-		hold.Until = f.Until.Time
-	}
-	return hold
 }
 
 // Words name a freeze, who asked for it, why, and when it ends.

@@ -56,9 +56,7 @@ func Swap(uuid string) string {
 
 // turned reverses the order of the bytes that an even number of digits spells.
 func turned(digits string) string {
-	var out strings.Builder
-	for i := len(digits) - 2; i >= 0; i -= 2 {
-		out.WriteString(digits[i : i+2])
-	}
-	return out.String()
+	bytes := slices.Collect(slices.Chunk([]byte(digits), 2))
+	slices.Reverse(bytes)
+	return string(slices.Concat(bytes...))
 }

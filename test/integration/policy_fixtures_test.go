@@ -81,7 +81,7 @@ func newPolicyManager(ctx context.Context, refuses func(version string) bool) *p
 	registry := prometheus.NewRegistry()
 	m.shadows, err = revision.NewShadows(registry)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(revision.Setup(ctx, m.manager, revision.Options{Store: m.store, Shadows: m.shadows, Namespace: managerNamespace, Identity: m.identity,
+	Expect(revision.Setup(ctx, m.manager, revision.Options{Store: m.store, Shadows: m.shadows, Probation: &revision.Probation{}, Namespace: managerNamespace, Identity: m.identity,
 		Metrics: registry, Interval: 500 * time.Millisecond})).To(Succeed())
 	return m
 }

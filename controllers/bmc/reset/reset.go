@@ -135,8 +135,8 @@ func End(c Current) (reason, message string) {
 	case c.Wanted || !c.Reachable || !c.ReadAt.After(c.Since.Add(c.Settle)):
 		return "", ""
 	case !c.Known:
-		return v1alpha1.ReasonInterrupted, "the manager that recorded the reset ended, so that nobody knows whether the BMC was " +
-			"asked; it answers; compare status.lastResetTime, and ask again if it did not restart"
+		return v1alpha1.ReasonInterrupted, "the manager that recorded the reset ended, so it is not known whether the BMC was " +
+			"asked. The BMC answers; compare status.lastResetTime, and ask again if it did not restart"
 	}
 	return v1alpha1.ReasonResetComplete, "the BMC answers after its reset"
 }

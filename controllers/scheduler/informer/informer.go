@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -22,7 +23,7 @@ import (
 // Informer is an index with those who follow it.
 type Informer struct {
 	fleet  *index.Index
-	synced []func() bool
+	synced []toolscache.InformerSynced
 
 	// mu orders changes: a follower sees each once, and none between what it is told at first and the next.
 	mu        sync.Mutex
@@ -35,26 +36,47 @@ func New(fleet *index.Index) *Informer { return &Informer{fleet: fleet} }
 // Setup makes a feed of an empty index, which the caches fill as soon as they start.
 func Setup(ctx context.Context, caches cache.Cache) (*Informer, error) {
 	f := New(index.New())
-	for _, kind := range []struct {
-		object   client.Object
-		saw, had func(any)
-	}{
-		{&v1alpha1.Server{}, f.sawServer, f.lostServer},
-		{&policyv1alpha1.ServerInventory{}, f.sawInventory, f.lostInventory},
-	} {
-		informer, err := caches.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, fmt.Errorf("the index of the fleet cannot follow %T: %w", kind.object, err)
-		}
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: kind.saw, UpdateFunc: func(_, o any) { kind.saw(o) }, DeleteFunc: kind.had,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("the index of the fleet cannot follow %T: %w", kind.object, err)
-		}
-		f.synced = append(f.synced, registration.HasSynced)
+	servers, err := Follow(ctx, caches, f.sawServer, f.lostServer)
+	if err != nil {
+		return nil, err
 	}
-	return f, nil
+	inventories, err := Follow(ctx, caches, f.sawInventory, f.lostInventory)
+	f.synced = []toolscache.InformerSynced{servers, inventories}
+	return f, err
+}
+
+// Follow calls saw for each object of a kind that the caches hold or come to hold, and for each of its changes, and lost when it is
+// gone. The function that it returns says whether saw was called for all that the caches held when they were first filled.
+func Follow[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, caches cache.Cache, saw, lost func(O)) (synced toolscache.InformerSynced, err error) {
+	var kind O = new(T)
+	informer, err := caches.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("the index of the fleet cannot follow %T: %w", kind, err)
+	}
+	registration, err := informer.AddEventHandler(handler(saw, lost))
+	if err != nil {
+		return nil, fmt.Errorf("the index of the fleet cannot follow %T: %w", kind, err)
+	}
+	return registration.HasSynced, nil
+}
+
+func handler[O any](saw, lost func(O)) toolscache.ResourceEventHandlerFuncs {
+	handle := func(o any, f func(O)) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok { // a watch that was interrupted may not tell how it went
+			o = gone.Obj
+		}
+		if object, ok := o.(O); ok {
+			f(object)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { handle(o, saw) },
+		UpdateFunc: func(_, o any) { handle(o, saw) },
+		DeleteFunc: func(o any) { handle(o, lost) },
+	}
 }
 
 // Index is the fleet as it is known.
@@ -66,21 +88,12 @@ func (f *Informer) HasSynced() bool {
 	if f == nil {
 		return false
 	}
-	for _, synced := range f.synced {
-		if !synced() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.synced, func(synced toolscache.InformerSynced) bool { return !synced() })
 }
 
 // WaitForSync returns once HasSynced, or when the context ends, with an error then.
 func (f *Informer) WaitForSync(ctx context.Context) error {
-	var synced []toolscache.InformerSynced
-	for _, one := range f.synced {
-		synced = append(synced, one)
-	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), f.synced...) {
 		return errors.Join(errors.New("the index of the fleet was not filled"), ctx.Err())
 	}
 	return nil
@@ -107,34 +120,18 @@ func (f *Informer) changed(take func() index.Change) {
 	}
 }
 
-func (f *Informer) sawServer(o any) {
-	if s, ok := o.(*v1alpha1.Server); ok {
-		f.changed(func() index.Change { return f.fleet.Saw(s) })
-	}
+func (f *Informer) sawServer(s *v1alpha1.Server) {
+	f.changed(func() index.Change { return f.fleet.Saw(s) })
 }
 
-func (f *Informer) lostServer(o any) {
-	if s, ok := last(o).(*v1alpha1.Server); ok {
-		f.changed(func() index.Change { return f.fleet.Gone(s.Name) })
-	}
+func (f *Informer) lostServer(s *v1alpha1.Server) {
+	f.changed(func() index.Change { return f.fleet.Gone(s.Name) })
 }
 
-func (f *Informer) sawInventory(o any) {
-	if inv, ok := o.(*policyv1alpha1.ServerInventory); ok {
-		f.changed(func() index.Change { return f.fleet.SawInventory(inv) })
-	}
+func (f *Informer) sawInventory(i *policyv1alpha1.ServerInventory) {
+	f.changed(func() index.Change { return f.fleet.SawInventory(i) })
 }
 
-func (f *Informer) lostInventory(o any) {
-	if inv, ok := last(o).(*policyv1alpha1.ServerInventory); ok {
-		f.changed(func() index.Change { return f.fleet.ForgetInventory(inv.Spec.SystemUUID) })
-	}
-}
-
-// last is an object as it was known last; a watch that was interrupted may not tell how it went.
-func last(o any) any {
-	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-		return gone.Obj
-	}
-	return o
+func (f *Informer) lostInventory(i *policyv1alpha1.ServerInventory) {
+	f.changed(func() index.Change { return f.fleet.ForgetInventory(i.Spec.SystemUUID) })
 }

@@ -41,7 +41,7 @@ func TestAFollowerIsToldOfWhatIsThereAndOfEachChangeOnce(t *testing.T) {
 	f.sawServer(server("c", "1"))
 	f.sawServer(server("a", "2"))
 	f.sawServer(server("a", "1"))
-	f.lostServer(toolscache.DeletedFinalStateUnknown{Obj: server("b", "1")})
+	handler(f.sawServer, f.lostServer).OnDelete(toolscache.DeletedFinalStateUnknown{Obj: server("b", "1")})
 	want := []string{"new a", "new b", "new c", "changed a", "nothing", "gone b"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Error(diff)
@@ -54,7 +54,7 @@ func TestAFollowerIsToldOfWhatIsThereAndOfEachChangeOnce(t *testing.T) {
 func TestAnIndexThatIsNotFilledYetIsNotWhole(t *testing.T) {
 	f := New(index.New())
 	whole := false
-	f.synced = []func() bool{func() bool { return whole }}
+	f.synced = []toolscache.InformerSynced{func() bool { return whole }}
 	if f.HasSynced() {
 		t.Error("it counts as whole")
 	}
@@ -74,7 +74,7 @@ func TestAFollowerIsToldOfAReportThatIsGone(t *testing.T) {
 	f.sawInventory(inv)
 	var memory []int64
 	f.Follow(func(c index.Change) { memory = append(memory, c.After.Candidate().Facts().MemoryGiB) })
-	f.lostInventory(toolscache.DeletedFinalStateUnknown{Obj: inv})
+	handler(f.sawInventory, f.lostInventory).OnDelete(toolscache.DeletedFinalStateUnknown{Obj: inv})
 	if diff := cmp.Diff([]int64{8, 0}, memory); diff != "" {
 		t.Error(diff)
 	}

@@ -41,10 +41,10 @@ func BenchmarkMemory(b *testing.B) {
 				ofReports := heap()
 				f := New(index.New())
 				for _, o := range reports.List() {
-					f.sawInventory(o)
+					f.sawInventory(o.(*policyv1alpha1.ServerInventory))
 				}
 				for _, o := range stored.List() {
-					f.sawServer(o)
+					f.sawServer(o.(*v1alpha1.Server))
 				}
 				for _, e := range f.Index().Matching(index.Everything) {
 					e.Candidate()
