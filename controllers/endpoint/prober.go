@@ -195,12 +195,12 @@ func (p *prober) try(ctx context.Context, key string, q question) answer {
 	case <-ctx.Done():
 		return answer{outcome: failed, err: ctx.Err()}
 	}
-	err := p.Options.probe(ctx, q.endpoint)
+	err := p.probe(ctx, q.endpoint)
 	q.contact.Err = err
 	pin := access.Pin(q.contact)
 	if pin != "" {
 		q.endpoint.CertificateSHA256 = pin
-		err = p.Options.probe(ctx, q.endpoint)
+		err = p.probe(ctx, q.endpoint)
 	}
 	if err != nil {
 		return answer{outcome: failed, err: err}

@@ -52,7 +52,8 @@ func NewShadows(registry prometheus.Registerer) (*Shadows, error) {
 			Help: "Decisions that a shadow was evaluated beside, by its revision."}, []string{"revision"}),
 		differences: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_policy_shadow_differences_total",
 			Help: "Servers on which a shadow would have decided otherwise, by its revision and a rule. That is the rule that would have fired, " +
-				"else the one that did; none where the effects alone differ. A server counts once until its difference changes."}, []string{"revision", "rule"}),
+				"else the one that did; none where the effects alone differ. A server counts once until its difference changes."},
+			[]string{"revision", "rule"}),
 	}
 	for _, c := range []prometheus.Collector{s.evaluations, s.differences} {
 		if err := registry.Register(c); err != nil {

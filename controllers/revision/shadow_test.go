@@ -137,5 +137,4 @@ func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
 	if len(s.all) != 0 {
 		t.Error("a shadow that is none any more is remembered")
 	}
-
 }

@@ -88,8 +88,8 @@ func TestDecide(t *testing.T) {
 			byName{}, aClaim("c", naming("a")), serverTaken},
 		{"kept after the end of its holder", fleetOf(aServer("a", writtenFor("other", "uid-other"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"),
 			func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })), byName{}, aClaim("c", naming("a")),
-			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until it is given up; ` +
-				`this claim may get the server once it is wiped; ask an operator of the fleet`},
+			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until it is given up. ` +
+				`This claim may get the server once it is wiped; ask an operator of the fleet`},
 		{"kept after the end of its holder, and the claim does not tolerate it", fleetOf(aServer("a", tainted, writtenFor("other", "uid-other"),
 			annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"), func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })),
 			byName{}, aClaim("c", naming("a")), leftOut + "taint"},

@@ -38,14 +38,9 @@ func (s *Scheduler) clearSuspect(ctx context.Context, name string) (bool, error)
 	if e == nil || !retractable(index.Server(e)) {
 		return true, nil
 	}
-	server := index.Server(e)
-	var known v1alpha1.ServerClaim
-	err := s.binder.client.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, &known)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return false, err
-	case err == nil && wants(&known, server), !Untouched(server) && (err != nil || !namesAnother(&known, server)):
-		return true, nil
+	known, err := claimOf(ctx, s.binder.client, e)
+	if err != nil || !mayClear(index.Server(e), known) {
+		return err == nil, err
 	}
 	done, err := s.binder.undo(ctx, e, false)
 	if err != nil && !isDenied(err) { // it may have happened: until that was looked up, nothing is done for the claim, nor for its gang
@@ -89,28 +84,43 @@ func (b *binder) undo(ctx context.Context, e *index.Entry, unneeded bool) (done 
 		return false, nil
 	}
 	key, uid := e.Claim(), types.UID(e.Holder.UID)
-	var live v1alpha1.ServerClaim
-	err = b.live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, &live)
-	if client.IgnoreNotFound(err) != nil {
+	live, err := claimOf(ctx, b.live, e)
+	if err != nil {
 		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, e.Name(), err)
 	}
-	isGone := err != nil || live.UID != uid
+	isGone := live == nil || live.UID != uid
 	switch {
 	case isGone && b.pending.foundGone(key.Namespace, uid):
 		b.freed.Store(true)
 	case !isGone && unneeded && live.Spec.ServerRef != nil: // the answer to the write that named it got lost
-		b.pending.wrote(&live)
+		b.pending.wrote(live)
 		return true, nil
 	case !isGone && unneeded:
 		return b.takeBack(ctx, e)
 	}
-	if err == nil && (wants(&live, server) || policies.RelationOf(server, &live) == policies.Adoptable) {
-		return false, nil
-	}
-	if !Untouched(server) && (err != nil || !namesAnother(&live, server)) {
+	if !mayClear(server, live) || live != nil && policies.RelationOf(server, live) == policies.Adoptable {
 		return false, nil
 	}
 	return b.takeBack(ctx, e)
+}
+
+// claimOf reads the claim whose name is written on a server; nil where there is none.
+func claimOf(ctx context.Context, from client.Reader, e *index.Entry) (*v1alpha1.ServerClaim, error) {
+	c := &v1alpha1.ServerClaim{}
+	err := from.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, c)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	}
+	return c, err
+}
+
+// mayClear says that the reference of a server may be taken away, by the claim of that name, nil where there is none: the claim has
+// another server, or does not exist and the server never left Available.
+func mayClear(server *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
+	if c != nil && wants(c, server) {
+		return false
+	}
+	return Untouched(server) || c != nil && namesAnother(c, server)
 }
 
 // takeBack takes a claim's reference off a server as it is known. One that changed meanwhile is left as it is, and done is false.

@@ -56,7 +56,7 @@ func (v effectShell) await(a engine.Awaited) loop.Progress {
 var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.EffectBootAsClaimed: true}
 
 // carryOut has one line for each effect of the vocabulary.
-func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress { //nolint:gocyclo // one line for each effect
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
 	}

@@ -97,6 +97,8 @@ func word(to *string, words ...string) func(*yamlpos.File, yamlpos.Field) {
 
 // byNamespace reads whole numbers within bounds by namespace. A name that no namespace can have is a warning: what it bounds is
 // bounded otherwise.
+//
+//nolint:gocritic // the map is made where the key stands
 func byNamespace[N int | int64](to *map[string]N, least, most N) func(*yamlpos.File, yamlpos.Field) {
 	return func(f *yamlpos.File, k yamlpos.Field) {
 		*to = map[string]N{}

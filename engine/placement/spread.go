@@ -133,6 +133,15 @@ func (p *parser) spread(f yamlpos.Field) {
 	if len(p.file.Found) > before {
 		return
 	}
+	p.checkSpread(f, s, keyAt)
+	if gang := p.out.gang; gang != nil {
+		s.gang = gang.Name
+	}
+	p.out.spread = s
+}
+
+// checkSpread says what a spread of which each field can be read does not do.
+func (p *parser) checkSpread(f yamlpos.Field, s *Spread, keyAt *yaml.Node) {
 	gang := p.out.gang
 	switch {
 	case s.claims == nil && gang == nil:
@@ -142,10 +151,6 @@ func (p *parser) spread(f yamlpos.Field) {
 		p.warn(f.Key, "placement-no-effect", fieldSpread, "lower maxSkew",
 			"it has no effect: maxSkew %d allows all %d members of the gang in one place", s.MaxSkew, gang.Size)
 	}
-	if gang != nil {
-		s.gang = gang.Name
-	}
-	p.out.spread = s
 	// Servers may have a label that is spelled like a fact but for its capitals, but hardly ever do.
 	if near := strings.ToLower(s.Key); near != s.Key && slices.Contains(places, near) {
 		p.warn(keyAt, "placement-key-case", fieldSpread, "did you mean "+near+"?",

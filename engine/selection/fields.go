@@ -65,7 +65,7 @@ func (s *subject) read(scope string, path []int) value {
 		root = reflect.ValueOf(s.fleet)
 	}
 	leaf := root.Elem().FieldByIndex(path)
-	switch leaf.Kind() { //nolint:exhaustive // the others are read as maps and lists
+	switch leaf.Kind() {
 	case reflect.String:
 		return regonative.Text(leaf.String())
 	case reflect.Int64:

@@ -56,21 +56,11 @@ func (r *Registry) update(
 	reader := r.options.Reader
 	var last error
 	for attempt := range writeAttempts {
-		stored, err := inventory(ctx, reader, uuid)
-		if err == nil && stored == nil {
-			// A cache that lags must not lead to a second inventory, under the other byte order of the UUID.
-			stored, err = inventory(ctx, r.options.Live, uuid)
-		}
+		stored, fresh, err := r.inventoryOf(ctx, reader, uuid)
 		if err != nil {
 			return false, failed(err)
 		}
 		reader = r.options.Live
-		fresh := stored == nil
-		if fresh {
-			stored = &policyv1alpha1.ServerInventory{}
-			stored.Name = strings.ToLower(uuid)
-			stored.Spec.SystemUUID = stored.Name
-		}
 		before := stored.DeepCopy()
 		refused := change(stored)
 		switch {
@@ -96,6 +86,22 @@ func (r *Registry) update(
 		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// inventoryOf reads the inventory of a machine, or makes a fresh one in memory. A cache that lags must not lead to a second
+// inventory, under the other byte order of the UUID.
+func (r *Registry) inventoryOf(ctx context.Context, reader client.Reader, uuid string) (_ *policyv1alpha1.ServerInventory, fresh bool, err error) {
+	stored, err := inventory(ctx, reader, uuid)
+	if err == nil && stored == nil {
+		stored, err = inventory(ctx, r.options.Live, uuid)
+	}
+	if err != nil || stored != nil {
+		return stored, false, err
+	}
+	stored = &policyv1alpha1.ServerInventory{}
+	stored.Name = strings.ToLower(uuid)
+	stored.Spec.SystemUUID = stored.Name
+	return stored, true, nil
 }
 
 // apiData gives the stored form of a report. Both have the same names on the wire.

@@ -22,7 +22,8 @@ func libraryPage(string) (string, error) {
 	m.paragraph("Policies that a bundle can take over, each by `metalaw policy add DIR NAME`. It writes the policy's Rego and its tests as " +
 		"files of the bundle, and the " +
 		"rule of `selection.rego` or `admission.rego` that uses them. From then on they are the bundle's own. They are reviewed with it, " +
-		"and they are in its digest and its revision. An upgrade of metalaw does not change them. [Bundles](../bundles.md#policies-from-the-library) shows how.")
+		"and they are in its digest and its revision. An upgrade of metalaw does not change them. " +
+		"[Bundles](../bundles.md#policies-from-the-library) shows how.")
 	tableOf(m, []string{"policy", "what it does", "part of"}, all, func(p library.Policy) []string {
 		return []string{"[" + p.Name + "](#" + p.Name + ")", p.Summary, part(p)}
 	})

@@ -18,32 +18,34 @@ import (
 // and a tab or a space of another kind in the indentation, which looks like a space and is none.
 func (f *File) unreadable() bool {
 	for i, line := range f.lines {
-		indentation := true
-		column := 0
+		blank, indentation, column := strings.TrimSpace(line) == "", true, 0
 		for at := 0; at < len(line); {
 			r, size := utf8.DecodeRuneInString(line[at:])
 			at += size
 			column++
-			const hint = "put it in again by hand, or save the file as UTF-8"
-			switch {
-			case r == utf8.RuneError && size == 1:
-				f.addAt(i+1, column, "yaml-character", "", "here is a byte that is no UTF-8 text", hint)
-				return true
-			case r < ' ' && r != '\t' && r != '\r' || r == 0x7f:
-				f.addAt(i+1, column, "yaml-character", "", fmt.Sprintf("here is the control character U+%04X", r), "take it out")
-				return true
-			case indentation && r == '\t' && strings.TrimSpace(line) != "":
-				f.addAt(i+1, column, "yaml-tab", "", "a tab is used for indentation", "YAML indents with spaces only")
-				return true
-			case indentation && r > 0x7f && unicode.IsSpace(r):
-				f.addAt(i+1, column, "yaml-character", "", fmt.Sprintf("the indentation holds U+%04X, which looks like a space", r),
-					"indent with plain spaces only")
+			if code, message, hint := strange(r, size, indentation, blank); code != "" {
+				f.addAt(i+1, column, code, "", message, hint)
 				return true
 			}
 			indentation = indentation && r == ' '
 		}
 	}
 	return false
+}
+
+// strange says what is wrong with a character of so many bytes, in a line that may be blank; code is empty where YAML can have it there.
+func strange(r rune, size int, indentation, blank bool) (code, message, hint string) {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return "yaml-character", "here is a byte that is no UTF-8 text", "put it in again by hand, or save the file as UTF-8"
+	case r < ' ' && r != '\t' && r != '\r' || r == 0x7f:
+		return "yaml-character", fmt.Sprintf("here is the control character U+%04X", r), "take it out"
+	case indentation && r == '\t' && !blank:
+		return "yaml-tab", "a tab is used for indentation", "YAML indents with spaces only"
+	case indentation && r > 0x7f && unicode.IsSpace(r):
+		return "yaml-character", fmt.Sprintf("the indentation holds U+%04X, which looks like a space", r), "indent with plain spaces only"
+	}
+	return "", "", ""
 }
 
 func (f *File) syntaxError(err error) {

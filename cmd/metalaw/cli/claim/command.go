@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -135,5 +135,5 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 func claimNames(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	var claims v1alpha1.ServerClaimList
 	err := c.List(ctx, &claims, client.InNamespace(namespace))
-	return list.Map(claims.Items, func(c *v1alpha1.ServerClaim) string { return cobra.CompletionWithDesc(c.Name, string(c.Status.Phase)) }), err
+	return lists.Map(claims.Items, func(c *v1alpha1.ServerClaim) string { return cobra.CompletionWithDesc(c.Name, string(c.Status.Phase)) }), err
 }

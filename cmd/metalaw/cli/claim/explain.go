@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/engine/claims"
@@ -171,7 +171,7 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 
 // written is the server that is written for a claim, or about to be taken over by it; nil where there is none.
 func (w *world) written(c *v1alpha1.ServerClaim) *v1alpha1.Server {
-	return list.Find(w.servers, func(s *v1alpha1.Server) bool {
+	return lists.Find(w.servers, func(s *v1alpha1.Server) bool {
 		relation := policies.RelationOf(s, c)
 		return relation == policies.Holds || relation == policies.Adoptable
 	})

@@ -69,6 +69,13 @@ func readFile(ctx context.Context, path string, in io.Reader) (documents, error)
 	return docs, err
 }
 
+// documents are what files hold.
+type documents struct {
+	all []document
+	// others are the kinds of objects that are no claims.
+	others []string
+}
+
 // distinct refuses two claims of one name, of which only one could ever be stored; namespace is that of claims which name none.
 func (d *documents) distinct(namespace string) error {
 	first := map[types.NamespacedName]*document{}
@@ -111,13 +118,6 @@ func (d *document) place() string { return fmt.Sprintf("%s:%d", d.file, d.line) 
 
 func (d *document) wrongf(format string, args ...any) {
 	d.wrong = append(d.wrong, d.place()+": error: "+fmt.Sprintf(format, args...))
-}
-
-// documents are what files hold.
-type documents struct {
-	all []document
-	// others are the kinds of objects that are no claims.
-	others []string
 }
 
 // separator is a line that ends a YAML document. Another may begin behind it, on the same line.

@@ -16,7 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/fleet"
@@ -273,14 +273,14 @@ func (w *world) lookAtFreezes(ctx context.Context, c client.Client) error {
 	if err := c.List(ctx, &controls); err != nil {
 		return access.Missing(&w.notes, err, "list", access.FleetControls, "whether a freeze holds servers back is not known to you")
 	}
-	w.control = list.Find(controls.Items, func(c *policyv1alpha1.FleetControl) bool { return c.Name == policyv1alpha1.FleetControlName })
+	w.control = lists.Find(controls.Items, func(c *policyv1alpha1.FleetControl) bool { return c.Name == policyv1alpha1.FleetControlName })
 	return nil
 }
 
 // frozen says of a claim that would be bound that a freeze holds its server back: the server is written for it, which no machine
 // notices, and nothing is prepared for its boot, without which no claim says that it is Bound.
 func (w *world) frozen(o outcome) outcome {
-	s := list.Find(w.servers, func(s *v1alpha1.Server) bool { return s.Name == o.server.Name })
+	s := lists.Find(w.servers, func(s *v1alpha1.Server) bool { return s.Name == o.server.Name })
 	if !o.binds || s == nil {
 		return o
 	}

@@ -314,9 +314,9 @@ func (p *page) tried(r *result) {
 
 // countQuotas refuses claims that admission lets pass one by one, and for which their namespaces have no room once those before them
 // are there: a dry run stores nothing.
-func (w *world) countQuotas(claims []*tried) {
+func (w *world) countQuotas(all []*tried) {
 	before := map[string][]*v1alpha1.ServerClaim{}
-	for _, t := range claims {
+	for _, t := range all {
 		if t.Admission.Answer != allowed {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -153,7 +153,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 		if err != nil {
 			return false, err
 		}
-		lifted, left = words, list.Map(control.Spec.Freezes, freeze.Words)
+		lifted, left = words, lists.Map(control.Spec.Freezes, freeze.Words)
 		return len(words) > 0, nil
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 
 func freezeNames(ctx context.Context, c client.Client) ([]string, error) {
 	control, err := read(ctx, c)
-	return list.Map(control.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return cobra.CompletionWithDesc(f.Name, f.Reason) }), err
+	return lists.Map(control.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return cobra.CompletionWithDesc(f.Name, f.Reason) }), err
 }
 
 func statusCommand(flags *access.Flags) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
@@ -132,7 +132,7 @@ func add(c *policyv1alpha1.FleetControl, f policyv1alpha1.Freeze, now time.Time)
 }
 
 func find(c *policyv1alpha1.FleetControl, name string) *policyv1alpha1.Freeze {
-	return list.Find(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) bool { return f.Name == name })
+	return lists.Find(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) bool { return f.Name == name })
 }
 
 // generatedName is the longest name that is made from a reason.
@@ -223,7 +223,7 @@ func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *
 		return usage.Errorf("unfreeze of %s needs a confirmation, and no user is at this terminal to give it: add --yes, "+
 			"or look with metalaw fleet status", terminal.Count(len(r.shown), "freeze"))
 	}
-	rows := list.Map(r.shown, func(f *policyv1alpha1.Freeze) []string { return []string{f.Name, string(f.Level), f.By, f.Reason} })
+	rows := lists.Map(r.shown, func(f *policyv1alpha1.Freeze) []string { return []string{f.Name, string(f.Level), f.By, f.Reason} })
 	return t.Consent(ctx, fmt.Sprintf("unfreeze: %s?", terminal.Count(len(r.shown), "freeze")), []string{"NAME", "LEVEL", "BY", "REASON"}, rows)
 }
 
@@ -252,5 +252,5 @@ func namesOf(c *policyv1alpha1.FleetControl) string {
 	if len(c.Spec.Freezes) == 0 {
 		return "none"
 	}
-	return strings.Join(list.Map(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return f.Name }), ", ")
+	return strings.Join(lists.Map(c.Spec.Freezes, func(f *policyv1alpha1.Freeze) string { return f.Name }), ", ")
 }

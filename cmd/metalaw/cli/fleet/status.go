@@ -15,7 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/internal/freeze"
@@ -92,7 +92,7 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		s.Freezes = append(s.Freezes, one)
 	}
 	for _, u := range fleet.Count(c.Spec.Budgets, servers, inventories, now) {
-		b := list.Find(c.Spec.Budgets, func(b *policyv1alpha1.Budget) bool { return b.Name == u.Name }) // of which Count made it
+		b := lists.Find(c.Spec.Budgets, func(b *policyv1alpha1.Budget) bool { return b.Name == u.Name }) // of which Count made it
 		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
 		if b.Max != nil {
 			one.Max = *b.Max
@@ -147,7 +147,7 @@ func (p *page) freezes(s *status) {
 		return
 	}
 	p.Printf("Freezes:\n")
-	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, list.Map(s.Freezes, func(f *freezeStatus) []string {
+	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, lists.Map(s.Freezes, func(f *freezeStatus) []string {
 		return []string{"  " + f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"),
 			p.end(f), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-")}
 	}))
@@ -170,7 +170,7 @@ func (p *page) budgets(s *status) {
 		return
 	}
 	p.Printf("Budgets:\n")
-	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, list.Map(s.Budgets, func(b *budgetStatus) []string {
+	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, lists.Map(s.Budgets, func(b *budgetStatus) []string {
 		per := "the fleet"
 		if b.Per != "" {
 			per = b.Per + "=" + b.Value
@@ -235,7 +235,7 @@ func (p *page) withheld(s *status) {
 		return
 	}
 	p.Printf("Withheld:  from %d of %d servers\n", len(s.Withheld), s.Servers)
-	p.Table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, list.Map(s.Withheld, func(w *withheldStatus) []string {
+	p.Table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, lists.Map(s.Withheld, func(w *withheldStatus) []string {
 		return []string{"  " + w.Name, cmp.Or(w.State, "-"), w.Reason, p.Now.Sub(w.Since.Time).Round(time.Second).String(), w.Message}
 	}))
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -197,7 +197,7 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 		Notes   []string  `json:"notes,omitempty"`
 	}{f.policy, f.plan(), f.notes()}
 	output.Show(t, document, func() {
-		rows := list.Map(document.Servers, func(p *planned) []string {
+		rows := lists.Map(document.Servers, func(p *planned) []string {
 			return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Power, "-"), cmp.Or(p.Becomes, "-"),
 				cmp.Or(strings.Join(p.Marks, ","), "-"), cmp.Or(p.Next, "-"), p.Why}
 		})
@@ -216,7 +216,7 @@ func (v *verdict) show(t *terminal.Terminal, output terminal.Output, fine string
 		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
 	}
 	output.Show(t, v, func() {
-		rows := list.Map(v.Findings, func(f *finding) []string {
+		rows := lists.Map(v.Findings, func(f *finding) []string {
 			known := ""
 			if f.Known {
 				known = "known"

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -68,8 +68,8 @@ func listLibrary(t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, list.Map(all, func(p *library.Policy) []string {
-		names := list.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })
+	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, lists.Map(all, func(p *library.Policy) []string {
+		names := lists.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })
 		return []string{p.Name, strings.Join(names, ", "), p.Summary}
 	}))
 	return nil

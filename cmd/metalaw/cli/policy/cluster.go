@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
@@ -145,7 +145,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: word}, head)
 	if err != nil {
 		all, listErr := headsMeta(ctx, c, namespace)
-		names := list.Map(all, func(o *metav1.PartialObjectMetadata) string { return o.Name })
+		names := lists.Map(all, func(o *metav1.PartialObjectMetadata) string { return o.Name })
 		if listErr == nil && len(all) == 0 && noNamespace(ctx, c, namespace) {
 			return nil, fmt.Errorf("there is no namespace %s; name that of the manager with -n", namespace)
 		}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -62,7 +62,7 @@ func readsOne(cmd *cobra.Command) {
 func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]string, error) {
 	return func(ctx context.Context, c client.Client) ([]string, error) {
 		all, err := headsMeta(ctx, c, *namespace)
-		return list.Map(all, func(o *metav1.PartialObjectMetadata) string {
+		return lists.Map(all, func(o *metav1.PartialObjectMetadata) string {
 			return cobra.CompletionWithDesc(o.Name, terminal.Plain(cmp.Or(o.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)))
 		}), err
 	}
@@ -70,7 +70,7 @@ func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]
 
 func revisionNames(ctx context.Context, c client.Client) ([]string, error) {
 	all, err := revisions(ctx, c)
-	return list.Map(all, func(r *policyv1alpha1.PolicyRevision) string {
+	return lists.Map(all, func(r *policyv1alpha1.PolicyRevision) string {
 		return cobra.CompletionWithDesc(r.Name, string(r.Status.Stage))
 	}), err
 }

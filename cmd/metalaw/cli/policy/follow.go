@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/canary"
 )
@@ -47,7 +47,7 @@ func (q *request) concerns(r *policyv1alpha1.PolicyRevision) bool {
 
 // was is a revision as it was before; an empty one where there was none.
 func (q *request) was(name string) *policyv1alpha1.PolicyRevision {
-	was := list.Find(q.before, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name })
+	was := lists.Find(q.before, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name })
 	return cmp.Or(was, &policyv1alpha1.PolicyRevision{})
 }
 
@@ -115,7 +115,7 @@ func labelOf(r *policyv1alpha1.PolicyRevision, head string) policyv1alpha1.Label
 
 // headIn is what the manager saw last of a ConfigMap that holds a revision; nil where it saw none of that name.
 func headIn(r *policyv1alpha1.PolicyRevision, name string) *policyv1alpha1.LabelledHead {
-	return list.Find(r.Status.Heads, func(h *policyv1alpha1.LabelledHead) bool { return h.Name == name })
+	return lists.Find(r.Status.Heads, func(h *policyv1alpha1.LabelledHead) bool { return h.Name == name })
 }
 
 // seen says that the manager has seen the label that was asked for.

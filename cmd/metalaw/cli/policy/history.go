@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -39,7 +39,7 @@ func historyCommand() *cobra.Command {
 			lines := past(all)
 			output.Show(t, lines, func() {
 				t.Table([]string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"},
-					list.Map(lines, func(e *entry) []string { return e.row(t) }))
+					lists.Map(lines, func(e *entry) []string { return e.row(t) }))
 			})
 			return nil
 		}),

@@ -97,7 +97,7 @@ func writeBeside(path string, data []byte, mode os.FileMode) (name string, err e
 // are now.
 func putBack(all []replacement) (err error) {
 	for _, r := range all {
-		failed := error(nil)
+		var failed error
 		if r.there {
 			failed = replaceAll([]content{{r.path, r.was}})
 		} else {

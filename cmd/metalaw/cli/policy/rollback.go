@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -105,7 +105,7 @@ func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policy
 // the one before.
 func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.PolicyRevision, error) {
 	if name != "" {
-		if named := list.Find(all, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name }); named != nil {
+		if named := lists.Find(all, func(r *policyv1alpha1.PolicyRevision) bool { return r.Name == name }); named != nil {
 			return named, nil
 		}
 		return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists them", name)
@@ -114,7 +114,7 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}
 	others := all[1:]
-	if r := list.Find(others, returns); r != nil {
+	if r := lists.Find(others, returns); r != nil {
 		return r, nil
 	}
 	var builtIn, rises *policyv1alpha1.PolicyRevision

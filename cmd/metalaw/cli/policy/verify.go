@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
@@ -159,7 +159,7 @@ func (e *examination) verifyLive(ctx context.Context, t *terminal.Terminal, c cl
 	if err != nil {
 		return err
 	}
-	refused, reports := 0, list.Map(verdicts, func(v *verdict) jsonReport { return v.json() })
+	refused, reports := 0, lists.Map(verdicts, func(v *verdict) jsonReport { return v.json() })
 	for _, v := range verdicts {
 		if v.bundle == nil {
 			refused++

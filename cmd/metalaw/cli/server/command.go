@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -35,6 +35,20 @@ func Command(program string) *cobra.Command {
 		group.AddCommand(v.command(flags))
 	}
 	return group
+}
+
+// verb is one thing that can be asked of servers.
+type verb struct {
+	name string
+	// operation is the value of the operation annotation; empty for a verb that changes the spec and has ended with that.
+	operation string
+	// unclaimable is what a verb without operation makes of spec.unclaimable.
+	unclaimable bool
+	// done is what is said of a server for which a verb without operation has been stored.
+	done    string
+	short   string
+	long    string
+	example string
 }
 
 func (v verb) command(flags *access.Flags) *cobra.Command {
@@ -91,29 +105,15 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 
 // states are those of the default bundle; another one may define more.
 var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserving), string(v1alpha1.StateDiscovery),
-	string(v1alpha1.StateAvailable), string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup), string(v1alpha1.StateMaintenance),
-	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
+	string(v1alpha1.StateAvailable), string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup),
+	string(v1alpha1.StateMaintenance), string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {
 	var servers v1alpha1.ServerList
 	err := c.List(ctx, &servers)
-	return list.Map(servers.Items, func(s *v1alpha1.Server) string {
+	return lists.Map(servers.Items, func(s *v1alpha1.Server) string {
 		return cobra.CompletionWithDesc(s.Name, cmp.Or(string(s.Status.State), "-"))
 	}), err
-}
-
-// verb is one thing that can be asked of servers.
-type verb struct {
-	name string
-	// operation is the value of the operation annotation; empty for a verb that changes the spec and has ended with that.
-	operation string
-	// unclaimable is what a verb without operation makes of spec.unclaimable.
-	unclaimable bool
-	// done is what is said of a server for which a verb without operation has been stored.
-	done    string
-	short   string
-	long    string
-	example string
 }
 
 // pastRules says that a verb goes past the rules of the policy, which takes the verb force.

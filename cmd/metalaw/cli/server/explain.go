@@ -17,7 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -166,7 +166,8 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 	if err := e.readFleet(ctx, c, s, now); err != nil {
 		return nil, err
 	}
-	return e, e.readRules(ctx, c, s, now)
+	err := e.readRules(ctx, c, s, now)
+	return e, err
 }
 
 func storedOf(s *v1alpha1.Server) *explanation {
@@ -230,7 +231,7 @@ func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha
 	return nil
 }
 
-func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v1alpha1.Server) budget {
+func budgetOf(b *policyv1alpha1.Budget, used []policyv1alpha1.BudgetUsage, s *v1alpha1.Server) budget {
 	one := budget{Name: b.Name, Action: b.Action, Per: b.Per}
 	if b.Per != "" {
 		one.Value = s.Labels[b.Per]
@@ -238,7 +239,7 @@ func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v
 	if b.Max != nil {
 		one.Max = *b.Max
 	}
-	if u := list.Find(usage, func(u *policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value }); u != nil {
+	if u := lists.Find(used, func(u *policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value }); u != nil {
 		one.Used = &u.Used
 	}
 	return one

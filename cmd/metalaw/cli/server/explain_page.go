@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
@@ -142,7 +142,7 @@ func (e *explanation) rules(t *terminal.Terminal) {
 		return
 	}
 	t.Printf("\nWays out of %s:\n", terminal.Plain(e.State))
-	t.Table([]string{"RULE", "TO", "NOW", "WHEN"}, list.Map(e.Rules, func(w *wayOut) []string { return []string{w.Rule, w.To, w.now(), w.words()} }))
+	t.Table([]string{"RULE", "TO", "NOW", "WHEN"}, lists.Map(e.Rules, func(w *wayOut) []string { return []string{w.Rule, w.To, w.now(), w.words()} }))
 }
 
 // now says in a word whether the rule matches.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/policies"
@@ -289,7 +289,7 @@ func (r *request) readHolders(ctx context.Context, c client.Reader) (holders, er
 // the server and that the server names. Nil where none is known.
 func (h holders) of(s *v1alpha1.Server) *v1alpha1.ServerClaim {
 	uid, ref := s.Annotations[v1alpha1.ClaimUIDAnnotation], s.Spec.ServerClaimRef
-	return list.Find(h, func(c *v1alpha1.ServerClaim) bool {
+	return lists.Find(h, func(c *v1alpha1.ServerClaim) bool {
 		names := c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name
 		named := ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
 		return uid == "" && names && named || uid != "" && uid == string(c.UID) && (names || named)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -157,7 +157,7 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 }
 
 func planRows(plans []result) [][]string {
-	return list.Map(plans, func(p *result) []string {
+	return lists.Map(plans, func(p *result) []string {
 		note := p.Message
 		if p.Outcome == outcomeAsked {
 			note = ""

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/list"
+	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -70,7 +70,7 @@ func readManifests(path string, data []byte) (*Bundle, error) {
 		m.Labels, m.at[metadata] = head.judgeLabels(m.Files), origin{path: path}
 		return m, nil
 	default:
-		names := list.Map(heads, func(h **configMap) string { return (*h).name })
+		names := lists.Map(heads, func(h **configMap) string { return (*h).name })
 		return nil, unreadable(path, heads[1].object, codeSeveral, fmt.Sprintf("there are %d bundles here (%s), and one is judged at a time",
 			len(heads), strings.Join(names, ", ")), "give one of them")
 	}

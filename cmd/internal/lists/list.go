@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package list works on lists of objects, which are too large to be copied one by one.
-package list
+// Package lists works on lists of objects, which are too large to be copied one by one.
+package lists
 
 // Map is what one makes of each element.
 func Map[T, U any](all []T, one func(*T) U) []U {
