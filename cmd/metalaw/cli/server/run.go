@@ -272,8 +272,8 @@ type document struct {
 	Servers  []result `json:"servers"`
 }
 
-func (r *report) begin(lists ...[]result) {
-	for _, list := range lists {
+func (r *report) begin(groups ...[]result) {
+	for _, list := range groups {
 		for i := range list {
 			r.width = max(r.width, len(list[i].Name))
 		}
