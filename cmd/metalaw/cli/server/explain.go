@@ -148,6 +148,7 @@ var holding = []fault{
 	{v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue},
 	{v1alpha1.ConditionInterfacesUnknown, metav1.ConditionTrue},
 	{v1alpha1.ConditionStalled, metav1.ConditionTrue},
+	{v1alpha1.ConditionReconciling, metav1.ConditionTrue}, // its reason is the gate, before Ready, which says only that the server is on its way
 	{v1alpha1.ConditionReady, metav1.ConditionFalse},
 	{v1alpha1.ConditionHealthy, metav1.ConditionFalse},
 	{v1alpha1.ConditionPolicyBehind, metav1.ConditionTrue},
