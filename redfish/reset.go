@@ -76,7 +76,7 @@ func (o *operation) resetWord(uri string, action PowerAction, reset resetAction,
 		return string(action), nil
 	}
 	for _, word := range []string{string(action), resetWords[action]} {
-		if at := slices.IndexFunc(offered, func(offer string) bool { return strings.EqualFold(word, offer) }); at >= 0 {
+		if at := slices.IndexFunc(offered, func(offer string) bool { return word != "" && strings.EqualFold(word, offer) }); at >= 0 {
 			return offered[at], nil
 		}
 	}

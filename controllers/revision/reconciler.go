@@ -73,21 +73,26 @@ func (c *reconciler) log(ctx context.Context) logr.Logger {
 // Reconcile implements reconcile.Reconciler.
 func (c *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	again, err := c.rollOut(ctx)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// raced makes a lost race a prompt second look.
+func raced(err error) (again time.Duration, _ error) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return conflictPause, nil
+	}
+	return 0, err
 }
 
 // rollOut is one look at everything; again is when to look again.
 func (c *reconciler) rollOut(ctx context.Context) (again time.Duration, err error) {
 	revisions, err := c.revisions(ctx)
 	if err != nil {
-		return 0, err
+		return raced(err)
 	}
 	bundles, revisions, err := c.readBundles(ctx, revisions)
 	if err != nil {
-		return 0, err
+		return raced(err)
 	}
 	c.recordBundles(bundles)
 	look, err := c.look(ctx, bundles, revisions)
@@ -101,7 +106,7 @@ func (c *reconciler) rollOut(ctx context.Context) (again time.Duration, err erro
 	}
 	if stored, err := c.write(ctx, o, bundles, revisions); err != nil {
 		c.giveBack(look, stored)
-		return 0, err
+		return raced(err)
 	}
 	return c.nextLook(o, revisions), nil
 }

@@ -105,7 +105,7 @@ func TestTheFirstGateThatHoldsADecisionEndsIt(t *testing.T) {
 		"a halt under a canary that has no place": {at(now, "Available", canary, func(in *Input) { in.Grants.Place = rollout.Denied }),
 			CanaryPlace, "Available", Wants{}},
 		"a halt under a canary whose BMC is silent": {at(now, "Available", canary, func(in *Input) {
-			in.Observation.System, in.Reading = policies.SystemReading{}, power.Reading{Tried: true}
+			in.Observation.System, in.Reading = policies.SystemReading{}, power.Reading{Tried: true, Failure: "down"}
 		}), CanaryPlace, "Available", Wants{}},
 		"a halt that ends in its turn":   {at(now, "Available", active), AdoptionTurn, "Available", Wants{Asks: rollout.Asks{Turn: rollout.HaltedTurn}}},
 		"a halt whose turn has not come": {at(now, "Available", active, func(in *Input) { in.Grants.Turn = rollout.Denied }), AdoptionTurn, "Available", Wants{}},
