@@ -40,6 +40,9 @@ func (w workers) each(n int, do func(i int) (goOn bool), panicked func(i int, p 
 		}()
 		return do(i)
 	}
+	if n == 1 { // a single claim
+		return one(0)
+	}
 	w.fork(min(n, maxWriters), func() {
 		for !stopped.Load() {
 			i := int(begun.Add(1)) - 1
