@@ -82,7 +82,11 @@ func machineActions() map[string]action {
 			r.heal(s.machine)
 			return nil
 		}),
-		"swap": hand(3, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
+		"swap": hand(3, "another machine answers in its place", func(r *run, m *emulator.Machine, s step) error {
+			// The disks stay, and boot services go by the UUID that is shown: no machine changes it between power-on and boot.
+			if _, booted := m.Running(); !booted && m.Power() != emulator.PowerOff {
+				return errNothing
+			}
 			r.swap(s.machine, true)
 			return nil
 		}),
