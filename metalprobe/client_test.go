@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,7 +160,7 @@ func TestWipeStatusTellsWhatIsHeldBackFromARegistryThatIsAway(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				transport := &answers{statuses: []int{503}, body: c.body, header: http.Header{"Retry-After": {c.after}}}
 				status, err := clientOf(transport).WipeStatus(t.Context(), uuid)
-				if status != c.want || (err == nil) != c.want.Held || len(transport.requests) != c.calls {
+				if !reflect.DeepEqual(status, c.want) || (err == nil) != c.want.Held || len(transport.requests) != c.calls {
 					t.Errorf("got %+v, %v after %d calls", status, err, len(transport.requests))
 				}
 			})

@@ -47,6 +47,8 @@ type Config struct {
 	Purpose Purpose `json:"purpose"`
 	// Entry is the lifecycle entry that the boot belongs to.
 	Entry int64 `json:"entry"`
+	// Wipe is what the policy says of a wipe; only for PurposeWipe.
+	Wipe *WipePolicy `json:"wipe,omitempty"`
 }
 
 // Validate says everything that is wrong with a configuration.

@@ -28,6 +28,30 @@ type WipeStatus struct {
 	Entry int64 `json:"entry,omitempty"`
 	// Reason says why not.
 	Reason string `json:"reason,omitempty"`
+	// RefusedDisk says why the disk that was asked about may not be erased; empty where it may. It counts beside Current.
+	RefusedDisk string `json:"refusedDisk,omitempty"`
+	// Proved are the disks that a former boot of this wipe erased and checked, where no boot but ours came between. The agent
+	// reads them again, and erases only those where it finds anything else.
+	Proved []policyv1alpha1.DiskWipe `json:"proved,omitempty"`
 	// RetryAfter is when to ask again, where the registry said so.
 	RetryAfter time.Duration `json:"-"`
+}
+
+// WipePolicy is what the policy says of a wipe. The manager writes it into the configuration of a wipe's agent.
+type WipePolicy struct {
+	// AcceptDriveErase lets a verified erase by the drive's own command stand, without an overwrite after it.
+	AcceptDriveErase bool `json:"acceptDriveErase,omitempty"`
+	// MinimumTerm is the term of NIST SP 800-88 that each disk must reach; a disk that does not fails the wipe. Empty asks for
+	// no term.
+	MinimumTerm policyv1alpha1.SanitizationTerm `json:"minimumTerm,omitempty"`
+	// Excused are disks that are left as they are without failing the wipe, by wwid, serial number or model.
+	Excused []string `json:"excused,omitempty"`
+	// Allowed are disks that are erased although they may be shared with other machines, by wwid, serial number or model.
+	Allowed []string `json:"allowed,omitempty"`
+}
+
+// DiskIdentity names one disk in a question to the registry.
+type DiskIdentity struct {
+	WWID, Serial, Model string
+	SizeBytes           int64
 }

@@ -4,6 +4,7 @@ package registry
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestARefusedDiskIsStoredWithItsTransportAndReason(t *testing.T) {
 	wipe := f.inventory(uuid).Wipe
 	wantDisk := policyv1alpha1.DiskWipe{Path: "/dev/sdb", WWID: "B", Transport: "iscsi", State: "Failed", Message: "not erased: it is remote"}
 	wantSkipped := policyv1alpha1.SkippedDisk{Path: "/dev/sr0", Transport: "sata", Reason: "optical or floppy drive"}
-	if wipe.State != "Failed" || len(wipe.Disks) != 2 || wipe.Disks[1] != wantDisk || len(wipe.Skipped) != 1 || wipe.Skipped[0] != wantSkipped {
+	if wipe.State != "Failed" || len(wipe.Disks) != 2 || !reflect.DeepEqual(wipe.Disks[1], wantDisk) || len(wipe.Skipped) != 1 || wipe.Skipped[0] != wantSkipped {
 		t.Errorf("the wipe is %+v", wipe)
 	}
 	if !strings.Contains(wipe.Message, "/dev/sdb") {

@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&FleetControl{}, &FleetControlList{},
 		&PolicyRevision{}, &PolicyRevisionList{},
+		&SanitizationRecord{}, &SanitizationRecordList{},
 		&ServerInventory{}, &ServerInventoryList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)

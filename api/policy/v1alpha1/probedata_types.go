@@ -46,7 +46,38 @@ type ProbeData struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2048
 	PCIDevices []PCIDevice `json:"pciDevices,omitempty"`
+	// problems are what the agent could not read or load; the report is incomplete to that extent.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Problems []ProbeProblem `json:"problems,omitempty"`
 }
+
+// ProbeProblem is something that the agent could not do.
+type ProbeProblem struct {
+	// source is the collector, or "module" for a kernel module.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Source string `json:"source,omitempty"`
+	// message is the cause.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// DiskContent says whether a disk holds data, as far as the agent read it: both ends, the places of signatures, and samples.
+// +kubebuilder:validation:Enum=Blank;Data;Unreadable
+type DiskContent string
+
+const (
+	// ContentBlank means that everything that was read is constant zeros or ones, and no signature was found.
+	ContentBlank DiskContent = "Blank"
+	// ContentData means that data or a signature was found.
+	ContentData DiskContent = "Data"
+	// ContentUnreadable means that the disk could not be read.
+	ContentUnreadable DiskContent = "Unreadable"
+)
 
 // SystemInfo is what the firmware says of a machine.
 type SystemInfo struct {
@@ -219,6 +250,21 @@ type BlockDevice struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// firmware is the firmware version of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Firmware string `json:"firmware,omitempty"`
+	// pciAddress is the PCI address of the adapter or drive.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PCIAddress string `json:"pciAddress,omitempty"`
+	// content says whether the disk holds data; empty where the agent did not read it.
+	// +optional
+	Content DiskContent `json:"content,omitempty"`
+	// contentFound is the first signature or place at which data was found.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ContentFound string `json:"contentFound,omitempty"`
 	// numaNodeID is the NUMA node; -1 is none.
 	// +optional
 	NUMANodeID int32 `json:"numaNodeID,omitempty"`

@@ -157,14 +157,150 @@ type DiskWipe struct {
 	// state is how far the wipe of the disk has come.
 	// +required
 	State DiskWipeState `json:"state,omitempty"`
-	// method is how the disk was erased, for example sanitize-crypto.
+	// manufacturer is the maker of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Manufacturer string `json:"manufacturer,omitempty"`
+	// model is the model of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Model string `json:"model,omitempty"`
+	// firmware is the firmware version of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Firmware string `json:"firmware,omitempty"`
+	// mediaType is the kind of medium.
+	// +optional
+	MediaType MediaType `json:"mediaType,omitempty"`
+	// slot is where the disk sits, for example a PCI address or an enclosure bay.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Slot string `json:"slot,omitempty"`
+	// percent is how much of the disk is erased, while it is being erased.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
+	// method is how the disk was erased: the names of the steps that succeeded, joined by a plus, for example nvme-format+zero.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Method string `json:"method,omitempty"`
+	// steps are the methods that were tried, in this order, each with the answer of the drive.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Steps []EraseStep `json:"steps,omitempty"`
+	// term is the NIST SP 800-88 term that the erase reached; empty where nothing is proved.
+	// +optional
+	Term SanitizationTerm `json:"term,omitempty"`
+	// verification is how the erase was checked.
+	// +optional
+	Verification *EraseVerification `json:"verification,omitempty"`
+	// startedAt is when the erase of the disk began, by the clock of the agent.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// finishedAt is when the erase of the disk ended, by the clock of the agent.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// message says what went wrong, why the disk was refused, or what the method leaves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// MediaType is a kind of storage medium.
+// +kubebuilder:validation:Enum=HDD;SSD;NVMe;eMMC;NVDIMM;Volume
+type MediaType string
+
+const (
+	// MediaHDD is a disk with spinning platters.
+	MediaHDD MediaType = "HDD"
+	// MediaSSD is a flash drive over SATA, SAS or virtio.
+	MediaSSD MediaType = "SSD"
+	// MediaNVMe is a flash drive over NVMe.
+	MediaNVMe MediaType = "NVMe"
+	// MediaEMMC is flash on the main board.
+	MediaEMMC MediaType = "eMMC"
+	// MediaNVDIMM is persistent memory in a DIMM slot.
+	MediaNVDIMM MediaType = "NVDIMM"
+	// MediaVolume is a volume behind a RAID adapter: the drives behind it are not visible.
+	MediaVolume MediaType = "Volume"
+)
+
+// SanitizationTerm is a term of NIST SP 800-88 revision 1.
+// +kubebuilder:validation:Enum=Clear;Purge;Destroy
+type SanitizationTerm string
+
+const (
+	// TermClear protects against reading through the ordinary interface of the drive.
+	TermClear SanitizationTerm = "Clear"
+	// TermPurge protects against reading in a laboratory.
+	TermPurge SanitizationTerm = "Purge"
+	// TermDestroy is stated by a person: no erase reaches it.
+	TermDestroy SanitizationTerm = "Destroy"
+)
+
+// EraseResult is how a step of an erase ended.
+// +kubebuilder:validation:Enum=Succeeded;Failed;Unsupported
+type EraseResult string
+
+const (
+	// EraseSucceeded means that the drive reported success, which proves nothing.
+	EraseSucceeded EraseResult = "Succeeded"
+	// EraseFailed means that the drive reported an error.
+	EraseFailed EraseResult = "Failed"
+	// EraseUnsupported means that the drive does not offer the method, and it was not asked for.
+	EraseUnsupported EraseResult = "Unsupported"
+)
+
+// EraseStep is one method that was tried on a disk.
+type EraseStep struct {
+	// method is the name of the method, for example nvme-sanitize-block, ata-security-erase, zero.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Method string `json:"method,omitempty"`
+	// parameters are those of the command, for example "ses=2 lbaf=0".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Parameters string `json:"parameters,omitempty"`
+	// result is how the step ended.
+	// +required
+	Result EraseResult `json:"result,omitempty"`
+	// answer is what the drive or the kernel said.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Answer string `json:"answer,omitempty"`
+}
+
+// VerificationKind is how an erase was checked.
+// +kubebuilder:validation:Enum=Zeros;SamplesGone
+type VerificationKind string
+
+const (
+	// VerifiedZeros means that what was read back held zeros only.
+	VerifiedZeros VerificationKind = "Zeros"
+	// VerifiedSamplesGone means that no sample from before the erase was found again, and no signature of a file system or
+	// partition table.
+	VerifiedSamplesGone VerificationKind = "SamplesGone"
+)
+
+// EraseVerification is how an erase was checked, and what the check cannot see.
+type EraseVerification struct {
+	// kind is what was looked for.
+	// +required
+	Kind VerificationKind `json:"kind,omitempty"`
+	// readBytes is how many bytes were read back.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadBytes int64 `json:"readBytes,omitempty"`
+	// passed says that nothing was found.
+	// +optional
+	Passed bool `json:"passed,omitempty"`
+	// limits says what the check cannot see.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Limits string `json:"limits,omitempty"`
 }
 
 // SkippedDisk is a block device that a wipe leaves as it is, because it is no fixed disk. It does not fail the wipe.
@@ -298,6 +434,38 @@ type Holder struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
+// DifferenceKind says what became of a part.
+// +kubebuilder:validation:Enum=Added;Removed;Changed
+type DifferenceKind string
+
+const (
+	// PartAdded is a part that the previous report did not have.
+	PartAdded DifferenceKind = "Added"
+	// PartRemoved is a part that the last report no longer has.
+	PartRemoved DifferenceKind = "Removed"
+	// PartChanged is a part with another value, for example another firmware.
+	PartChanged DifferenceKind = "Changed"
+)
+
+// HardwareDifference is a difference between two reports of one machine.
+type HardwareDifference struct {
+	// part is the kind of part.
+	// +required
+	// +kubebuilder:validation:Enum=CPU;DIMM;Disk;NIC;PCIDevice;Firmware
+	Part string `json:"part,omitempty"`
+	// kind says what became of the part.
+	// +required
+	Kind DifferenceKind `json:"kind,omitempty"`
+	// name tells the part from others, for example the slot and serial number of a DIMM.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// detail is the former and the present value.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Detail string `json:"detail,omitempty"`
+}
+
 // ServerInventory is what is known of a machine beyond the life of its Server: nobody owns it, and its name is the
 // machine's UUID. Only the manager writes it, and so it has no status subresource: a report is one write.
 //
@@ -322,6 +490,14 @@ type ServerInventory struct {
 	// report is the last report of the agent in the machine.
 	// +optional
 	Report *ProbeReport `json:"report,omitempty"`
+	// previous is the report before the last one that found other hardware.
+	// +optional
+	Previous *ProbeReport `json:"previous,omitempty"`
+	// differences are what the last report lacks or has besides, compared with the previous one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Differences []HardwareDifference `json:"differences,omitempty"`
 	// wipe is the last report of the agent that erases the machine's disks.
 	// +optional
 	Wipe *WipeReport `json:"wipe,omitempty"`

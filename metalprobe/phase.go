@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"context"
+	"net/http"
+)
+
+// MaxPhase bounds the name of a phase, in bytes.
+const MaxPhase = 64
+
+// PhaseReport is the body of POST /phase: what the agent is doing. The agent sends one when a phase begins; a wipe sends one at
+// 25, 50 and 75 percent besides. A phase that is sent again says nothing new.
+type PhaseReport struct {
+	SystemUUID string `json:"systemUUID"`
+	// Phase is a short name, such as network, collect, report, wipe.
+	Phase string `json:"phase"`
+	// Detail says more, for example the disk that is erased.
+	Detail string `json:"detail,omitempty"`
+	// Percent is how much of a wipe is done, in percent of its bytes; 0 in other phases.
+	Percent int32 `json:"percent,omitempty"`
+	// UptimeSeconds is how long the machine has been up.
+	UptimeSeconds int64 `json:"uptimeSeconds,omitempty"`
+}
+
+// Phase tells what the agent is doing. A repeated call is harmless.
+func (c *Client) Phase(ctx context.Context, uuid string, report PhaseReport) error {
+	report.SystemUUID = uuid
+	return c.call(ctx, http.MethodPost, "/phase", report, nil)
+}
