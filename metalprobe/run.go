@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 )
@@ -72,7 +71,7 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Sharing: SharingOf, Now: time.Now}
+	host := NewHost(ctx, config.Wipe)
 	agent := &Agent{
 		Registry: &Client{BaseURL: config.RegistryURL, Token: config.Token, HTTP: client, AgentVersion: version},
 		UUID:     config.ServerUUID,
