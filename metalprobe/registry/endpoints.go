@@ -71,7 +71,7 @@ func (r *Registry) system(request *http.Request) (*answer, *refusal) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	if refused := enrolled(stored, g); refused != nil {
+	if refused := r.enrolledIn(request.Context(), g, stored); refused != nil {
 		return nil, refused
 	}
 	if stored == nil || stored.Report == nil {

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -60,6 +61,15 @@ func enrolled(stored *policyv1alpha1.ServerInventory, g grant) *refusal {
 		message: "another agent reported for this entry of the server's lifecycle with another key",
 		remedy:  "stop; find out who else has the credential of this server, and retry the server",
 	}
+}
+
+// enrolledIn does what enrolled does for a question, which writes nothing by itself: another key voids the entry all the same.
+func (r *Registry) enrolledIn(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
+	refused := enrolled(stored, g)
+	if refused != nil && refused.outcome == OutcomeKeyConflict {
+		_, refused = r.store(ctx, g, func(*policyv1alpha1.ServerInventory) *refusal { return nil })
+	}
+	return refused
 }
 
 // void marks the entry as voided, and says whether it did. The first agent is refused from now on as well: nothing tells which of the
