@@ -58,19 +58,24 @@ func (slowDisk) Verdict() metalprobe.Verdict {
 	return metalprobe.Verdict{Standing: metalprobe.DiskOurs}
 }
 
-func (d slowDisk) Erase(ctx context.Context) (string, error) {
+func (slowDisk) Lane() string { return "" }
+
+func (d slowDisk) Erase(ctx context.Context, order metalprobe.EraseOrder) (metalprobe.EraseOutcome, error) {
+	order.Expect("zero", 24*time.Hour)
 	d.note("begin " + d.name)
 	select {
 	case <-ctx.Done():
 		d.note("stop " + d.name)
-		return "", ctx.Err()
+		return metalprobe.EraseOutcome{}, ctx.Err()
 	case <-time.After(d.takes):
 	}
 	d.note("end " + d.name)
-	return "zero", nil
+	return metalprobe.EraseOutcome{Method: "zero"}, nil
 }
 
-func (slowDisk) Verify(context.Context) error { return nil }
+func (slowDisk) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
+	return &policyv1alpha1.EraseVerification{}, nil
+}
 
 // wiping is a machine with disks "a" and "b", on which the agent runs, and its registry. It runs in a synctest bubble.
 type wiping struct {
