@@ -30,6 +30,10 @@ type wiping struct {
 	// quarters are percentages of the whole that were passed, and are to be told as a phase.
 	quarters chan int32
 
+	asking sync.Mutex
+	// former is the answer that names what a former boot proved; nil before it was asked for.
+	former *WipeStatus
+
 	mu     sync.Mutex
 	report WipeReport
 	// waits says what each disk waits for; empty for a disk that does not wait.
@@ -48,7 +52,11 @@ func (w *wiping) one(ctx context.Context, i int) error {
 		return nil
 	}
 	disk := w.disks[i]
-	if former := provedBefore(status.Proved, disk.Info()); former != nil {
+	proved, err := w.proved(ctx)
+	if err != nil {
+		return err
+	}
+	if former := provedBefore(proved, disk.Info()); former != nil {
 		outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
 			verification, err := disk.Recheck(ctx)
 			return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
@@ -98,6 +106,21 @@ func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice
 		}
 	}
 	return nil
+}
+
+// proved asks once what a former boot of this wipe proved. Without an answer nothing is proved, and everything is erased anew.
+func (w *wiping) proved(ctx context.Context) ([]policyv1alpha1.DiskWipe, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	if w.former != nil {
+		return w.former.Proved, nil
+	}
+	status, err := w.Registry.WipeStatus(ctx, w.UUID)
+	if status, err = permitted(ctx, status, err); err != nil {
+		return nil, err
+	}
+	w.former = &status
+	return status.Proved, nil
 }
 
 // begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing

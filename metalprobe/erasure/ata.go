@@ -87,6 +87,9 @@ func (e *eraser) ataMethods() ([]method, error) {
 	if err != nil {
 		return nil, err
 	}
+	if facts.enabled && facts.frozen { // it locks at the next power-on, and nothing can take the password away
+		return nil, &LockedError{By: "an ATA security password"}
+	}
 	d.ataFacts = facts
 	return []method{
 		d.sanitizeMethod(MethodATASanitizeCrypto, cryptoScrambleExt, cryptoScrambleKey, facts.crypto),
