@@ -31,7 +31,7 @@ func (d *Disk) Discard(secure bool) error {
 	switch {
 	case errno == 0:
 		return nil
-	case errno == unix.ENOTTY, errno == unix.EINVAL, errno == unix.EOPNOTSUPP: // a regular file; a disk without it
+	case errno == unix.ENOTTY, errno == unix.EINVAL: // a regular file; a disk that takes none of this size
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, errno)
 	}
 	return errno
