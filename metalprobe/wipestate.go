@@ -4,6 +4,7 @@ package metalprobe
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -128,10 +129,9 @@ func (a *Agent) patience(status WipeStatus) time.Duration {
 	return min(status.RetryAfter, MaxWipeInterval)
 }
 
-// phase tells what the agent is doing, where there is whom to tell, and says it on the console.
-func (a *Agent) phase(ctx context.Context, detail string, percent int32) {
-	a.Log.Info("wipe", "server", a.UUID, "percent", percent, "of", detail)
-	if a.OnPhase != nil {
-		a.OnPhase(ctx, "wipe", detail, percent)
-	}
+// tellPhase tells how much of the wipe is done, and says it on the console.
+func (w *wiping) tellPhase(ctx context.Context, percent int32) {
+	detail := fmt.Sprintf("%d disks", len(w.disks))
+	w.Log.Info("wipe", "server", w.UUID, "percent", percent, "of", detail)
+	w.phase(ctx, WipePhase, detail, percent)
 }

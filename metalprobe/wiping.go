@@ -258,7 +258,7 @@ func (w *wiping) watch(ctx context.Context, revoke context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case percent := <-w.quarters:
-			w.phase(ctx, fmt.Sprintf("%d disks", len(w.disks)), percent)
+			w.tellPhase(ctx, percent)
 			continue
 		case <-turn.C:
 			turn.Reset(w.pace())

@@ -211,7 +211,7 @@ func TestProgressIsToldByBytesAtEachQuarter(t *testing.T) {
 			}
 		}, &fakeDisk{name: "large", size: 900_000, takes: 4 * time.Hour / 2}, &fakeDisk{name: "small", size: 100_000, takes: time.Hour / 2})
 		want := []string{
-			"wipe 0% after 0s (2 disks)", "wipe 25% after 30m0s (2 disks)", "wipe 50% after 1h0m0s (2 disks)", "wipe 75% after 1h30m0s (2 disks)",
+			"collect 0% after 0s ()", "report 0% after 0s ()", "wipe 0% after 0s (2 disks)", "wipe 25% after 30m0s (2 disks)", "wipe 50% after 1h0m0s (2 disks)", "wipe 75% after 1h30m0s (2 disks)",
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("told %q\nwant %q", told, want)
