@@ -99,7 +99,7 @@ type eraser struct {
 }
 
 func (e *eraser) run(ctx context.Context) error {
-	methods, err := e.methods()
+	methods, err := e.methods(ctx)
 	if err != nil {
 		return err
 	}
