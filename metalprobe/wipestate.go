@@ -80,13 +80,24 @@ func (w *wiping) total() {
 	}
 }
 
+// brief cuts the answers of drives, so that a report of many disks is no longer than the registry takes.
+func brief(steps []policyv1alpha1.EraseStep, disks int) []policyv1alpha1.EraseStep {
+	limit := min(maxStepAnswer, MaxBody/2/maxSteps/disks)
+	steps = slices.Clone(steps[:min(len(steps), maxSteps)])
+	b := bounds{trim: true}
+	for i := range steps {
+		b.text("answer", &steps[i].Answer, limit)
+	}
+	return steps
+}
+
 // end records how the erase of a disk ended.
 func (w *wiping) end(i int, outcome EraseOutcome, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := &w.report.Disks[i]
 	if outcome.Steps != nil { // a disk that hangs keeps those that it was seen to end
-		d.Steps = outcome.Steps
+		d.Steps = brief(outcome.Steps, len(w.disks))
 	}
 	d.Method, d.Term, d.Verification = outcome.Method, outcome.Term, outcome.Verification
 	d.FinishedAt, d.Percent = &metav1.Time{Time: time.Now()}, 0

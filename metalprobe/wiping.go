@@ -78,7 +78,8 @@ func (w *wiping) one(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	}
 	if err == nil && !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
-		err = fmt.Errorf("the policy asks for %s, and the erase reached %q; replace the disk, or excuse it in the policy", w.Wipe.MinimumTerm, outcome.Term)
+		err = fmt.Errorf("the policy asks for %s, and the erase reached %q; replace the disk, or excuse it in the policy",
+			w.Wipe.MinimumTerm, outcome.Term)
 	}
 	w.end(i, outcome, err)
 	return nil
@@ -195,8 +196,8 @@ func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) Er
 		Progress: func(percent int32) { w.progress(i, percent) },
 		Step: func(step policyv1alpha1.EraseStep) {
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
-				if d.State == policyv1alpha1.DiskErasing && len(d.Steps) < maxSteps {
-					d.Steps = append(slices.Clip(d.Steps), step) // a report that is being sent shares the others
+				if d.State == policyv1alpha1.DiskErasing {
+					d.Steps = brief(append(slices.Clip(d.Steps), step), len(w.disks)) // a report that is being sent shares the others
 				}
 			})
 		},

@@ -5,6 +5,7 @@ package metalprobe
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -279,5 +280,26 @@ func TestAReportOfAnEraseIsBounded(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestAReportOfManyDisksIsNoLongerThanTheRegistryTakes(t *testing.T) {
+	steps := make([]policyv1alpha1.EraseStep, 20)
+	for i := range steps {
+		steps[i] = policyv1alpha1.EraseStep{Method: "nvme-sanitize-block", Result: policyv1alpha1.EraseFailed, Answer: strings.Repeat("x", 512)}
+	}
+	report := WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeFailed}
+	for range MaxDisks {
+		report.Disks = append(report.Disks, policyv1alpha1.DiskWipe{Path: "/dev/sda", State: policyv1alpha1.DiskFailed, Steps: brief(steps, MaxDisks)})
+	}
+	text, err := json.Marshal(report)
+	if err != nil || len(text) > MaxBody {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if err := report.Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := brief(steps, 1); len(got) != maxSteps || len(got[0].Answer) != 512 {
+		t.Errorf("one disk: %d steps of %d bytes", len(got), len(got[0].Answer))
 	}
 }

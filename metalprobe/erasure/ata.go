@@ -62,11 +62,11 @@ func parseATA(page []byte) (ataFacts, error) {
 
 // eraseTime reads a time in units of two minutes: 15 bits where bit 15 is set, else 8 bits. The largest value means "longer".
 func eraseTime(word uint16) time.Duration {
-	units := time.Duration(word & 0xff)
+	units := int64(word & 0xff)
 	if word&0x8000 != 0 {
-		units = time.Duration(word & 0x7fff)
+		units = int64(word & 0x7fff)
 	}
-	return units * 2 * time.Minute
+	return time.Duration(2*units) * time.Minute
 }
 
 func identifyATA(c Commands) (ataFacts, error) {
