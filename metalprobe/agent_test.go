@@ -28,6 +28,7 @@ type fakeRegistry struct {
 	refused  map[string]string
 	proved   []policyv1alpha1.DiskWipe
 	last     WipeReport
+	greeted  bool
 	asked    int
 }
 
@@ -47,6 +48,17 @@ func (f *fakeRegistry) Register(context.Context, string, Data) error {
 
 func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
 	f.mu.Lock()
+	if !f.greeted { // the question for what is proved comes once, with the first disk
+		defer f.mu.Unlock()
+		f.greeted = true
+		return WipeStatus{Current: true, Proved: f.proved}, nil
+	}
+	f.mu.Unlock()
+	return f.ask()
+}
+
+func (f *fakeRegistry) ask() (WipeStatus, error) {
+	f.mu.Lock()
 	f.asked++
 	call := f.asked
 	f.mu.Unlock()
@@ -57,9 +69,9 @@ func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
 	return WipeStatus{Current: true}, nil
 }
 
-func (f *fakeRegistry) MayErase(ctx context.Context, uuid string, disk DiskIdentity) (WipeStatus, error) {
-	status, err := f.WipeStatus(ctx, uuid)
-	status.RefusedDisk, status.Proved = f.refused[disk.Serial], f.proved
+func (f *fakeRegistry) MayErase(_ context.Context, _ string, disk DiskIdentity) (WipeStatus, error) {
+	status, err := f.ask()
+	status.RefusedDisk = f.refused[disk.Serial]
 	return status, err
 }
 
@@ -168,6 +180,39 @@ func TestAgentReportsAtOnceAndThenAtEachInterval(t *testing.T) {
 		}
 		if want := []string{"register", "register", "register"}; !slices.Equal(registry.log, want) {
 			t.Errorf("got %q, want %q", registry.log, want)
+		}
+	})
+}
+
+func TestAnAgentRepeatsAReportOfTheSameHardwareOnlyWhenItIsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute+time.Second)
+		defer cancel()
+		registry := &fakeRegistry{}
+		agent := agentOf(registry, PurposeProbe)
+		agent.Refresh = 10 * time.Minute
+		began := time.Now()
+		var reported []time.Duration
+		registry.register = func() error { reported = append(reported, time.Since(began)); return nil }
+		agent.Collect = func(context.Context) (Data, error) {
+			var data Data
+			data.Timestamp.Time = time.Now()
+			data.NetworkInterfaces = []policyv1alpha1.ProbeNetworkInterface{{Name: "eth0", IPAddresses: []string{time.Now().String()}}}
+			if time.Since(began) >= 12*time.Minute {
+				data.Storage = []policyv1alpha1.BlockDevice{{Name: "sda"}}
+			}
+			return data, nil
+		}
+		var phases []string
+		agent.OnPhase = func(_ context.Context, phase, _ string, _ int32) { phases = append(phases, phase) }
+		if err := agent.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if want := []time.Duration{0, 10 * time.Minute, 12 * time.Minute, 22 * time.Minute}; !slices.Equal(reported, want) {
+			t.Errorf("reported after %v, want %v", reported, want)
+		}
+		if want := []string{"collect", "report"}; !slices.Equal(phases, want) {
+			t.Errorf("phases %q, want %q", phases, want)
 		}
 	})
 }

@@ -134,7 +134,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 	}
 	agent := &metalprobe.Agent{
 		Registry: &metalprobe.Client{BaseURL: "http://registry", Token: "mine", HTTP: &http.Client{Transport: direct{w.registry}}},
-		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler),
+		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1,
 		Collect: func(context.Context) (metalprobe.Data, error) { return data, nil },
 		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
 			return slices.Clone(disks), nil, nil
