@@ -306,13 +306,15 @@ func TestADoubtRefusesADiskThatThePolicyDoesNotAllow(t *testing.T) {
 		"a shelf of disks":                       {sas + inEnclosure(shelf, "ACME", "JBOD60"), "sda", none, "it is in the enclosure ACME JBOD60 0:0:8:0 (Slot 03)", DiskOurs},
 		"a shelf of a maker of servers":          {sas + inEnclosure(shelf, "DELL", "MD1400"), "sda", none, "it is in the enclosure DELL MD1400", DiskOurs},
 		"an enclosure without a name":            {sas + inEnclosure(shelf, "", ""), "sda", none, "it is in the enclosure 0:0:8:0", DiskOurs},
-		"NVMe of a DPU":                          {strings.ReplaceAll(localNVMe, "0x144d", "0x15b3"), "nvme0n1", none, "its controller nvme0 is of a DPU", DiskOurs},
-		"shared NVMe":                            {localNVMe, "nvme0n1", func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }, "another host may use it", DiskOurs},
-		"a virtio disk of a server":              {virtioDisk, "vda", none, "it is a virtio disk", DiskOurs},
-		"a remote disk":                          {tcpNVMe, "nvme0n1", none, "it is remote", DiskRefused},
-		"iSCSI":                                  {scsiAt("sda", "platform/host0/session1"), "sda", none, "it is remote", DiskRefused},
-		"a USB SSD":                              {usb, "sda", none, "it is attached over usb", DiskRefused},
-		"an unknown transport":                   {strings.ReplaceAll(raid, "megaraid_sas", "someraid"), "sda", none, "how it is attached is not known", DiskRefused},
+		"a shelf, and no driver that tells its disks": {sas + "bus/scsi/devices/0:0:8:0/type: 13\nbus/scsi/devices/0:0:8:0/vendor: ACME\n", "sda", none,
+			"it is in the enclosure ACME 0:0:8:0 (bay not known)", DiskOurs},
+		"NVMe of a DPU":             {strings.ReplaceAll(localNVMe, "0x144d", "0x15b3"), "nvme0n1", none, "its controller nvme0 is of a DPU", DiskOurs},
+		"shared NVMe":               {localNVMe, "nvme0n1", func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }, "another host may use it", DiskOurs},
+		"a virtio disk of a server": {virtioDisk, "vda", none, "it is a virtio disk", DiskOurs},
+		"a remote disk":             {tcpNVMe, "nvme0n1", none, "it is remote", DiskRefused},
+		"iSCSI":                     {scsiAt("sda", "platform/host0/session1"), "sda", none, "it is remote", DiskRefused},
+		"a USB SSD":                 {usb, "sda", none, "it is attached over usb", DiskRefused},
+		"an unknown transport":      {strings.ReplaceAll(raid, "megaraid_sas", "someraid"), "sda", none, "how it is attached is not known", DiskRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := sysfs(t, c.sysfs+"devices/"+pci+"/virtio1/block/vda/serial: V1\ndevices/"+pci+"/nvme/nvme0/nvme0n1/wwid: eui.1\n")
@@ -339,6 +341,21 @@ func TestABackplaneOfTheMachineIsNoShelf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := sysfs(t, scsiAt("sda", shelf)+inEnclosure(shelf, c.vendor, c.model)).judge("sda"); got.Standing != DiskOurs {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestAShelfOfAnotherAdapterOrOfOtherDisksIsNoDoubt(t *testing.T) {
+	const sas = "pci0000:00/0000:00:05.0/host0/port-0:0/end_device-0:0"
+	for name, more := range map[string]string{
+		"another adapter":                    "bus/scsi/devices/10:0:8:0/type: 13\n",
+		"the driver tells the disks of it":   "bus/scsi/devices/0:0:8:0/type: 13\nclass/enclosure/0:0:8:0/components: 4\n",
+		"a backplane that the driver missed": "bus/scsi/devices/0:0:8:0/type: 13\nbus/scsi/devices/0:0:8:0/vendor: DP\nbus/scsi/devices/0:0:8:0/model: BP14G+EXP\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sysfs(t, scsiAt("sda", sas)+more).judge("sda"); got.Standing != DiskOurs {
 				t.Errorf("got %+v", got)
 			}
 		})
