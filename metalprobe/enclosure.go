@@ -68,5 +68,5 @@ func (h *Host) unlessInternal(device, enclosure, bay string) string {
 			return ""
 		}
 	}
-	return strings.TrimSpace(strings.Join([]string{vendor, model, enclosure}, " ")) + " (" + bay + ")"
+	return strings.Join(strings.Fields(vendor+" "+model+" "+enclosure), " ") + " (" + bay + ")"
 }
