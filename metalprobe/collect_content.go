@@ -50,16 +50,13 @@ func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDev
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	late := false
-	readings := make([]*reading, len(disks))
+	begun := map[*policyv1alpha1.BlockDevice]*reading{}
 	for i := range disks {
-		if disks[i].Content == "" { // a medium that hides is unreadable already
-			readings[i] = h.begin(context.WithoutCancel(ctx), disks[i], limit)
+		if disk := &disks[i]; disk.Content == "" { // a medium that hides is unreadable already
+			begun[disk] = h.begin(context.WithoutCancel(ctx), *disk, limit)
 		}
 	}
-	for i, r := range readings {
-		if r == nil {
-			continue
-		}
+	for disk, r := range begun {
 		if !late {
 			select {
 			case <-r.ended:
@@ -71,9 +68,9 @@ func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDev
 		}
 		select {
 		case <-r.ended:
-			disks[i].Content, disks[i].ContentFound = r.content, r.found
+			disk.Content, disk.ContentFound = r.content, r.found
 		default:
-			disks[i].Content, disks[i].ContentFound = policyv1alpha1.ContentUnreadable, fmt.Sprintf("not read within %s", limit)
+			disk.Content, disk.ContentFound = policyv1alpha1.ContentUnreadable, fmt.Sprintf("not read within %s", limit)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestCollectReadsMemoryModules(t *testing.T) {
 	slot := make([]byte, 0x28)
 	slot[0], slot[1], slot[0x0d], slot[0x10] = 17, byte(len(slot)), 0x40, 1
-	table := append(slot, "DIMM A1\x00\x00\x7f\x04\x00\x00\x00\x00"...)
+	table := slices.Concat(slot, []byte("DIMM A1\x00\x00\x7f\x04\x00\x00\x00\x00"))
 	for name, c := range map[string]struct {
 		table []byte
 		want  []policyv1alpha1.MemoryDevice

@@ -87,7 +87,8 @@ func (h *Host) detached() (media []medium) {
 		}
 		if reason != "" {
 			base := "sys/class/nvme/" + s.name
-			info := policyv1alpha1.BlockDevice{Name: s.name, Model: h.word(base + "/model"), Serial: h.word(base + "/serial"), Firmware: h.word(base + "/firmware_rev")}
+			info := policyv1alpha1.BlockDevice{Name: s.name, Model: h.word(base + "/model"), Serial: h.word(base + "/serial"),
+				Firmware: h.word(base + "/firmware_rev")}
 			media = append(media, refusedMedium(info, "nvme/pcie", reason))
 		}
 	}
@@ -99,11 +100,13 @@ func (h *Host) unusable() (media []medium) {
 	names, _ := h.list("sys/block") // an error shows where disks are read
 	for _, name := range names {
 		dir := path.Join("sys/block", name)
-		if noDisk(name) != "" || !h.exists(dir+"/device") || h.word(dir+"/hidden") == "1" || h.word(dir+"/size") != "0" || h.word(dir+"/removable") != "0" {
+		fixed := noDisk(name) == "" && h.exists(dir+"/device") && h.word(dir+"/hidden") != "1" && h.word(dir+"/removable") == "0"
+		if !fixed || h.word(dir+"/size") != "0" {
 			continue
 		}
 		info := policyv1alpha1.BlockDevice{Name: name, Model: h.model(dir), Serial: h.serial(dir), WWID: h.wwid(dir)}
-		media = append(media, refusedMedium(info, transportOf(h.facts(name)), "the kernel shows no capacity for it: it does not start, or its format is not known; replace it"))
+		media = append(media, refusedMedium(info, transportOf(h.facts(name)),
+			"the kernel shows no capacity for it: it does not start, or its format is not known; replace it"))
 	}
 	return media
 }
