@@ -51,7 +51,7 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 
 // mayErase refuses a disk that is not ours to erase or is in use, as the machine says it now.
 func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
-	if !h.exists("sys/block/" + info.Name) {
+	if !h.sys().Exists("sys/block/" + info.Name) {
 		return errors.New("it is gone; check its cabling")
 	}
 	if use := h.InUse(info.Name); use != "" {
@@ -68,7 +68,7 @@ func (h *Host) lane(name string, verdict Verdict) string {
 	if !verdict.OverwriteOnly {
 		return ""
 	}
-	parts := strings.Split(h.resolve("sys/block/"+name), "/")
+	parts := strings.Split(h.sys().Resolve("sys/block/"+name), "/")
 	for i, part := range parts {
 		if scsiHost.MatchString(part) {
 			return strings.Join(parts[:i], "/")

@@ -6,14 +6,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/blank"
-	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 // contentLimits is how many times longer than a collector the reading of a disk may take.
@@ -98,14 +94,4 @@ func (h *Host) begin(ctx context.Context, disk policyv1alpha1.BlockDevice, limit
 		r.content, r.found = h.Content(ctx, disk.Path)
 	}()
 	return r
-}
-
-// DiskContent reads whether a disk of this machine holds data, and where. It never writes.
-func DiskContent(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string) {
-	disk, err := erasure.Open(path, os.O_RDONLY)
-	if err != nil {
-		return policyv1alpha1.ContentUnreadable, err.Error()
-	}
-	defer func() { _ = disk.Close() }() // nothing was written
-	return blank.Read(ctx, disk, rand.Int64N)
 }

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/nic"
 )
 
 func TestCollectReadsMemoryModules(t *testing.T) {
@@ -59,8 +60,8 @@ devices/pci0000:00/0000:00:03.0/virtio0/uevent: DRIVER=virtio_net
 
 func TestCollectReadsANetworkCard(t *testing.T) {
 	host := sysfs(t, onVirtio)
-	host.Link = func(string) (Link, error) {
-		return Link{Driver: "other", Firmware: "14.1", Modes: []string{"25000baseCR/Full"}, Ports: []string{"FIBRE"}}, nil
+	host.Link = func(string) (nic.Link, error) {
+		return nic.Link{Driver: "other", Firmware: "14.1", Modes: []string{"25000baseCR/Full"}, Ports: []string{"FIBRE"}}, nil
 	}
 	host.Neighbors = func() ([]policyv1alpha1.LLDPInterface, error) {
 		return []policyv1alpha1.LLDPInterface{{Name: "eth0", Neighbors: []policyv1alpha1.LLDPNeighbor{{SystemName: "leaf1"}}}}, errors.New("eth1: down")
@@ -360,15 +361,4 @@ func TestAShelfOfAnotherAdapterOrOfOtherDisksIsNoDoubt(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzNamePCI(f *testing.F) {
-	f.Add("10de  NVIDIA\n\t2330  H100\n", "10de", "2330")
-	f.Fuzz(func(t *testing.T, list, vendor, product string) {
-		devices := []policyv1alpha1.PCIDevice{{VendorID: vendor, ProductID: product}}
-		namePCI(devices, strings.NewReader(list))
-		if devices[0].VendorID != vendor || len(devices[0].Product) > len(list) {
-			t.Errorf("got %+v", devices[0])
-		}
-	})
 }

@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package metalprobe
+package nic
 
 // LinkOf knows nothing: the agent runs on Linux, elsewhere it is only built and tested.
 func LinkOf(string) (Link, error) { return Link{}, nil }

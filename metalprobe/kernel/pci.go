@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package kernel
 
 import (
 	"bufio"
@@ -16,33 +16,33 @@ import (
 // pciNames is the list of PCI vendors and products, where the image has it.
 const pciNames = "usr/share/misc/pci.ids"
 
-// pci reads the PCI devices. A GPU is one whose class begins with 03.
-func (h *Host) pci(data *Data) error {
-	addresses, err := h.list("sys/bus/pci/devices")
+// PCIDevices reads the PCI devices. A GPU is one whose class begins with 03.
+func (t Tree) PCIDevices() (found []policyv1alpha1.PCIDevice, err error) {
+	addresses, err := t.List("sys/bus/pci/devices")
 	if err != nil {
-		return err
+		return found, err
 	}
 	for _, address := range addresses {
 		dir := path.Join("sys/bus/pci/devices", address)
-		number := func(file string) string { return strings.TrimPrefix(h.word(dir+"/"+file), "0x") }
-		data.PCIDevices = append(data.PCIDevices, policyv1alpha1.PCIDevice{
+		number := func(file string) string { return strings.TrimPrefix(t.Word(dir+"/"+file), "0x") }
+		found = append(found, policyv1alpha1.PCIDevice{
 			Address:    address,
 			VendorID:   number("vendor"),
 			ProductID:  number("device"),
 			Class:      number("class"),
-			Driver:     h.uevent(dir, "DRIVER"),
-			NumaNodeID: int32(h.number(dir + "/numa_node")),
+			Driver:     t.Uevent(dir, "DRIVER"),
+			NumaNodeID: int32(t.Number(dir + "/numa_node")),
 		})
 	}
-	file, err := h.Root.Open(pciNames)
-	if errors.Is(err, fs.ErrNotExist) || len(data.PCIDevices) == 0 {
-		return nil
+	file, err := t.Root.Open(pciNames)
+	if errors.Is(err, fs.ErrNotExist) || len(found) == 0 {
+		return found, nil
 	}
 	if err != nil {
-		return err
+		return found, err
 	}
-	namePCI(data.PCIDevices, file)
-	return file.Close()
+	namePCI(found, file)
+	return found, file.Close()
 }
 
 // namePCI fills in names from a list in which a vendor's line is followed by those of its products, which begin with a tab.

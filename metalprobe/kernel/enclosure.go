@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package kernel
 
 import (
 	"path"
@@ -17,39 +17,39 @@ var internalEnclosures = []struct{ vendor, model *regexp.Regexp }{
 	{regexp.MustCompile(`^(LSI|BROADCOM)$`), regexp.MustCompile(`^VirtualSES`)},
 }
 
-// component finds where an SES enclosure says that a disk sits: the number of the enclosure, and the name of the bay. Both are
+// Component finds where an SES enclosure says that a disk sits: the number of the enclosure, and the name of the bay. Both are
 // empty for a disk in no enclosure.
-func (h *Host) component(name string) (enclosure, bay string) {
-	device := h.resolve(h.resolve("sys/block/"+name) + "/device")
-	entries, _ := h.list(device) // none is an answer: the kernel names no enclosure
+func (t Tree) Component(name string) (enclosure, bay string) {
+	device := t.Resolve(t.Resolve("sys/block/"+name) + "/device")
+	entries, _ := t.List(device) // none is an answer: the kernel names no enclosure
 	for _, entry := range entries {
 		place, found := strings.CutPrefix(entry, "enclosure_device:")
 		if !found {
 			continue
 		}
-		return path.Base(path.Dir(h.resolve(device + "/" + entry))), place
+		return path.Base(path.Dir(t.Resolve(device + "/" + entry))), place
 	}
 	return "", ""
 }
 
-// foreignEnclosure names the enclosure of a disk where that is not known to be a part of this machine. Without the driver ses the
+// ForeignEnclosure names the enclosure of a disk where that is not known to be a part of this machine. Without the driver ses the
 // kernel shows that an adapter reaches an enclosure, but not which disks are in it: then each disk of that adapter may be.
-func (h *Host) foreignEnclosure(name string) string {
-	if enclosure, bay := h.component(name); bay != "" {
-		return h.unlessInternal("sys/class/enclosure/"+enclosure+"/device", enclosure, bay)
+func (t Tree) ForeignEnclosure(name string) string {
+	if enclosure, bay := t.Component(name); bay != "" {
+		return t.unlessInternal("sys/class/enclosure/"+enclosure+"/device", enclosure, bay)
 	}
-	devices, _ := h.list("sys/bus/scsi/devices") // none is an answer: the machine has no SCSI devices
-	for part := range strings.SplitSeq(h.resolve("sys/block/"+name), "/") {
+	devices, _ := t.List("sys/bus/scsi/devices") // none is an answer: the machine has no SCSI devices
+	for part := range strings.SplitSeq(t.Resolve("sys/block/"+name), "/") {
 		if !scsiHost.MatchString(part) {
 			continue
 		}
 		for _, device := range devices {
 			dir := "sys/bus/scsi/devices/" + device
 			ours := strings.HasPrefix(device, strings.TrimPrefix(part, "host")+":")
-			if !ours || h.word(dir+"/type") != scsiEnclosure || h.exists("sys/class/enclosure/"+device) {
+			if !ours || t.Word(dir+"/type") != scsiEnclosure || t.Exists("sys/class/enclosure/"+device) {
 				continue
 			}
-			if foreign := h.unlessInternal(dir, device, "bay not known"); foreign != "" {
+			if foreign := t.unlessInternal(dir, device, "bay not known"); foreign != "" {
 				return foreign
 			}
 		}
@@ -57,12 +57,14 @@ func (h *Host) foreignEnclosure(name string) string {
 	return ""
 }
 
+var scsiHost = regexp.MustCompile(`^host\d+$`)
+
 // scsiEnclosure is the type of SCSI devices that manage enclosures.
 const scsiEnclosure = "13"
 
 // unlessInternal names an enclosure and a bay; empty for a backplane that is known.
-func (h *Host) unlessInternal(device, enclosure, bay string) string {
-	vendor, model := h.word(device+"/vendor"), h.word(device+"/model")
+func (t Tree) unlessInternal(device, enclosure, bay string) string {
+	vendor, model := t.Word(device+"/vendor"), t.Word(device+"/model")
 	for _, known := range internalEnclosures {
 		if known.vendor.MatchString(vendor) && known.model.MatchString(model) {
 			return ""
