@@ -94,3 +94,22 @@ func TestInWhatLanguageADriveTakesCommands(t *testing.T) {
 		})
 	}
 }
+
+func TestADiskThatWasExchangedIsNotErased(t *testing.T) {
+	host := sysfs(t, localNVMe+"devices/"+pci+"/nvme/nvme0/serial: THIS\n"+at("nvme0n1", pci+"/nvme/nvme0", "wwid", "eui.1"))
+	for name, c := range map[string]struct {
+		info policyv1alpha1.BlockDevice
+		want string
+	}{
+		"the same disk":         {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THIS", WWID: "eui.1"}, ""},
+		"another serial number": {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THAT", WWID: "eui.1"}, "another disk has its name now"},
+		"another wwid":          {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THIS", WWID: "eui.2"}, "another disk has its name now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := host.mayErase(c.info)
+			if (err == nil) != (c.want == "") || (err != nil && !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -41,13 +41,8 @@ type wiping struct {
 
 // one erases a disk once that is permitted. It returns an error only where the whole wipe must stop.
 func (w *wiping) one(ctx context.Context, i int) error {
-	status, err := w.begin(ctx, i)
-	if err != nil {
+	if permitted, err := w.allowed(ctx, i); !permitted {
 		return err
-	}
-	if status.RefusedDisk != "" {
-		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
-		return nil
 	}
 	disk := w.disks[i]
 	proved, err := w.proved(ctx)
@@ -55,22 +50,12 @@ func (w *wiping) one(ctx context.Context, i int) error {
 		return err
 	}
 	if former := provedBefore(proved, disk.Info()); former != nil {
-		outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
-			verification, err := disk.Recheck(ctx)
-			return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
-		})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if holds, err := w.holds(ctx, i, former); holds || err != nil {
+			return err
 		}
-		if err == nil && erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
-			w.end(i, outcome, nil)
-			w.change(i, func(d *policyv1alpha1.DiskWipe) {
-				d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
-				d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
-			})
-			return nil
+		if permitted, err := w.allowed(ctx, i); !permitted { // the permission is as old as the reading took
+			return err
 		}
-		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "error", err)
 	}
 	outcome, err := w.bounded(ctx, i, disk.Erase)
 	if ctx.Err() != nil {
@@ -83,6 +68,38 @@ func (w *wiping) one(ctx context.Context, i int) error {
 	}
 	w.end(i, outcome, err)
 	return nil
+}
+
+// allowed waits for the permission to erase a disk. False without an error means that this disk may not be erased.
+func (w *wiping) allowed(ctx context.Context, i int) (bool, error) {
+	status, err := w.begin(ctx, i)
+	if err == nil && status.RefusedDisk != "" {
+		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// holds reads a disk again that a former boot proved, and says whether that proof stands and satisfies the policy.
+func (w *wiping) holds(ctx context.Context, i int, former *policyv1alpha1.DiskWipe) (bool, error) {
+	disk := w.disks[i]
+	outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
+		verification, err := disk.Recheck(ctx)
+		return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
+	})
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil || !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
+		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "term", outcome.Term, "error", err)
+		return false, nil //nolint:nilerr // it is erased anew
+	}
+	w.end(i, outcome, nil)
+	w.change(i, func(d *policyv1alpha1.DiskWipe) {
+		d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
+		d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
+	})
+	return true, nil
 }
 
 // cause prefers what the disk said to why it was stopped.
