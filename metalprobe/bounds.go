@@ -28,12 +28,14 @@ const (
 	maxPorts        = 64  // kinds of port of one NIC
 	maxMemory       = 512
 	maxPCIDevices   = 1024
+	maxReported     = 64 // problems of the agent
 
 	// Lengths of texts, in bytes.
 	maxAddress = 64   // an address, a speed or a number in words
 	maxFlag    = 128  // a flag, a version or a method
 	maxWord    = 256  // a name or a serial number
 	maxText    = 1024 // a description or a message
+	maxProblem = 512  // a problem of the agent
 )
 
 // maxProblems keeps the answer to a hostile report short.
@@ -143,6 +145,10 @@ func (b *bounds) data(d *Data) {
 	each(b, "data.pciDevices", &d.PCIDevices, maxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
 		b.texts(path, maxWord, &p.Vendor, &p.Product)
 		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID)
+	})
+	each(b, "data.problems", &d.Problems, maxReported, func(path string, p *policyv1alpha1.ProbeProblem) {
+		b.text(path+".source", &p.Source, maxAddress)
+		b.text(path+".message", &p.Message, maxProblem)
 	})
 }
 

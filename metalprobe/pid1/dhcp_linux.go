@@ -4,6 +4,7 @@ package pid1
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -29,7 +30,7 @@ func (n *network) keep4(ctx context.Context, name string) {
 		if err != nil {
 			if !quiet {
 				quiet = true // one line; the rest would fill the console
-				n.console.say("network", "%s: no answer by DHCPv4 yet: %v", name, err)
+				n.console.say("network", "%s: %v; trying on", name, reason4(err))
 			}
 			if used != nil && time.Since(held.CreationTime) > used.valid {
 				n.console.say("network", "%s: the lease of %s ran out", name, used.address)
@@ -78,6 +79,14 @@ func (n *network) ask4(ctx context.Context, name string, held *nclient4.Lease) (
 		}
 	}
 	return client.Request(ctx, wanted)
+}
+
+// reason4 words the usual failure in few words.
+func reason4(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nclient4.ErrNoResponse) {
+		return errors.New("no DHCPv4 server answers")
+	}
+	return fmt.Errorf("DHCPv4: %w", err)
 }
 
 // keep6 gets an address by DHCPv6 and keeps it, until ctx ends. Most networks offer none, which is no failure.
