@@ -14,6 +14,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/insomniacslk/dhcp/dhcpv6/nclient6"
+	"github.com/insomniacslk/dhcp/iana"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -123,7 +124,9 @@ func (n *network) ask6(ctx context.Context, name string) (lease, error) {
 	}
 	defer func() { _ = client.Close() }()
 	wanted := dhcpv6.WithRequestedOptions(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionNTPServer)
-	offer, err := client.Solicit(ctx, wanted)
+	// The client is named by its address alone, so that it gets the same lease again.
+	self := dhcpv6.WithClientID(&dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: client.InterfaceAddr()})
+	offer, err := client.Solicit(ctx, wanted, self)
 	if err != nil {
 		return lease{}, err
 	}
@@ -147,7 +150,9 @@ func (n *network) watch6(ctx context.Context, name string) {
 		}
 		for _, a := range found {
 			if a.IP.IsGlobalUnicast() && a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 {
-				n.console.say("network", "%s %s", name, a.IPNet)
+				if ones, _ := a.Mask.Size(); ones < 128 { // those of DHCPv6 are told already
+					n.console.say("network", "%s %s from a router", name, a.IPNet)
+				}
 				n.reached(name, a.IPNet.String())
 				return
 			}
