@@ -129,6 +129,19 @@ func (l *loader) finish(ctx context.Context) {
 	}
 }
 
+// count is how many modules were loaded.
+func (l *loader) count() int {
+	l.state.Lock()
+	defer l.state.Unlock()
+	n := 0
+	for name := range l.began {
+		if err, ended := l.outcome[name]; ended && err == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // problems are the modules that could not be loaded, by name.
 func (l *loader) problems() []policyv1alpha1.ProbeProblem {
 	l.state.Lock()
