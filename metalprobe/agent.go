@@ -38,6 +38,8 @@ const MaxWipeInterval = 30 * time.Second
 type Registry interface {
 	Register(ctx context.Context, uuid string, data Data) error
 	WipeStatus(ctx context.Context, uuid string) (WipeStatus, error)
+	// MayErase asks the same of one disk.
+	MayErase(ctx context.Context, uuid string, disk DiskIdentity) (WipeStatus, error)
 	ReportWipe(ctx context.Context, uuid string, report WipeReport) error
 }
 
@@ -53,6 +55,12 @@ type Agent struct {
 	Collect Collector
 	// Disks lists what is to be erased, and what is left alone because it is no fixed disk; only asked where Purpose is PurposeWipe.
 	Disks func(ctx context.Context) ([]Disk, []policyv1alpha1.SkippedDisk, error)
+	// Wipe is what the policy says of a wipe; nil says nothing.
+	Wipe *WipePolicy
+	// Parallel is how many disks are erased at the same time; zero means DefaultParallel.
+	Parallel int
+	// Floor is the shortest time that a step of an erase is given; zero means erasure.DefaultFloor.
+	Floor time.Duration
 	// Interval is the time between two looks at the hardware; zero means DefaultInterval.
 	Interval time.Duration
 	// Refresh is how long a report that was accepted stands for hardware that did not change; zero reports at each interval.
@@ -74,6 +82,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if a.Interval <= 0 {
 		a.Interval = DefaultInterval
+	}
+	if a.Wipe == nil {
+		a.Wipe = &WipePolicy{}
 	}
 	ticker := time.NewTicker(a.Interval)
 	defer ticker.Stop()
