@@ -33,10 +33,10 @@ func Main(version, built string) bool {
 	case isInit():
 		supervise(version)
 	case filepath.Base(os.Args[0]) == childName:
-		day, _ := time.Parse(time.RFC3339, built) // then the clock is not corrected
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		defer stop()
+		day, _ := time.Parse(time.RFC3339, built) // then the clock is not corrected
 		(&machine{console: newConsole(uptime, consoles()...), version: version, built: day}).run(ctx)
+		stop()
 		return true
 	case os.Args[0] == helper:
 		if err := help(os.Args); err != nil {
