@@ -91,7 +91,7 @@ func (w *wiping) holds(ctx context.Context, i int, former *policyv1alpha1.DiskWi
 	}
 	if err != nil || !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
 		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "term", outcome.Term, "error", err)
-		return false, nil //nolint:nilerr // it is erased anew
+		return false, nil
 	}
 	w.end(i, outcome, nil)
 	w.change(i, func(d *policyv1alpha1.DiskWipe) {
