@@ -27,9 +27,8 @@ type wiping struct {
 	// quarters are percentages of the whole that were passed, and are to be told as a phase.
 	quarters chan int32
 
-	asking sync.Mutex
-	// former is the answer that names what a former boot proved; nil before it was asked for.
-	former *WipeStatus
+	// proved is what a former boot of this wipe erased and checked.
+	proved []policyv1alpha1.DiskWipe
 
 	mu     sync.Mutex
 	report WipeReport
@@ -44,11 +43,7 @@ func (w *wiping) one(ctx context.Context, i int) error {
 		return err
 	}
 	disk := w.disks[i]
-	proved, err := w.proved(ctx)
-	if err != nil {
-		return err
-	}
-	if former := provedBefore(proved, disk.Info()); former != nil {
+	if former := provedBefore(w.proved, disk.Info()); former != nil {
 		if holds, err := w.holds(ctx, i, former); holds || err != nil {
 			return err
 		}
@@ -121,23 +116,6 @@ func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice
 		}
 	}
 	return nil
-}
-
-// proved asks once what a former boot of this wipe proved. Without an answer nothing is proved, and everything is erased anew.
-func (w *wiping) proved(ctx context.Context) ([]policyv1alpha1.DiskWipe, error) {
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	if w.former != nil {
-		return w.former.Proved, nil
-	}
-	status, err := w.Registry.WipeStatus(ctx, w.UUID)
-	if status, err = permitted(ctx, status, err); err != nil {
-		return nil, err
-	}
-	if !status.Held { // no answer is asked for again with the next disk
-		w.former = &status
-	}
-	return status.Proved, nil
 }
 
 // begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing
