@@ -120,11 +120,12 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	told := newTeller(client, config.ServerUUID, log)
 	defer told.run(ctx)()
 	host := NewHost(ctx, config.Wipe)
+	host.Problems = options.Problems
 	agent := &Agent{
 		Registry: client,
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
-		Collect:  withProblems(host.Collect, options.Problems),
+		Collect:  host.Collect,
 		Disks:    host.Disks,
 		Wipe:     config.Wipe,
 		Interval: options.Interval,
@@ -140,17 +141,9 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	if options.Network != "" {
 		told.tell(NetworkPhase, options.Network, 0)
 	}
+	if config.Purpose == PurposeProbe {
+		agent.phase(ctx, CollectPhase, "LLDP neighbours", 0)
+		host.AwaitNeighbors(ctx)
+	}
 	return agent.Run(ctx)
-}
-
-// withProblems adds what went wrong before the agent began to each report.
-func withProblems(collect Collector, problems func() []policyv1alpha1.ProbeProblem) Collector {
-	if problems == nil {
-		return collect
-	}
-	return func(ctx context.Context) (Data, error) {
-		data, err := collect(ctx)
-		data.Problems = append(data.Problems, problems()...)
-		return data, err
-	}
 }
