@@ -37,7 +37,7 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 			continue
 		}
 		disks = append(disks, &blockDisk{
-			info: info, verdict: verdict, flags: os.O_EXCL, lane: h.lane(name, verdict), guard: func() error {
+			info: info, verdict: verdict, flags: os.O_EXCL, lane: laneOf(h.resolve("sys/block/"+name), verdict), guard: func() error {
 				h.contents.forget(info.Name)
 				return h.mayErase(info)
 			},
@@ -67,12 +67,12 @@ func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	return nil
 }
 
-// lane is the path of the adapter that a volume shares with others; empty for other disks.
-func (h *Host) lane(name string, verdict Verdict) string {
+// laneOf is the path of the adapter that a volume shares with others; empty for other disks.
+func laneOf(place string, verdict Verdict) string {
 	if !verdict.OverwriteOnly {
 		return ""
 	}
-	parts := strings.Split(h.resolve("sys/block/"+name), "/")
+	parts := strings.Split(place, "/")
 	for i, part := range parts {
 		if scsiHost.MatchString(part) {
 			return strings.Join(parts[:i], "/")

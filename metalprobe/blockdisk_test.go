@@ -65,10 +65,10 @@ func TestEraseStopsWhenItsContextEnds(t *testing.T) {
 func TestOnlyVolumesOfOneAdapterShareALane(t *testing.T) {
 	host := sysfs(t, raid+sata)
 	volume := Verdict{Standing: DiskOurs, OverwriteOnly: true}
-	if got := host.lane("sda", volume); got != "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0" {
+	if got := laneOf(host.resolve("sys/block/sda"), volume); got != "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0" {
 		t.Errorf("got %q", got)
 	}
-	if got := host.lane("sda", Verdict{Standing: DiskOurs}); got != "" {
+	if got := laneOf(host.resolve("sys/block/sda"), Verdict{Standing: DiskOurs}); got != "" {
 		t.Errorf("a disk that is no volume has the lane %q", got)
 	}
 }

@@ -3,7 +3,6 @@
 package metalprobe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +134,9 @@ func (w *wiping) proved(ctx context.Context) ([]policyv1alpha1.DiskWipe, error) 
 	if status, err = permitted(ctx, status, err); err != nil {
 		return nil, err
 	}
-	w.former = &status
+	if !status.Held { // no answer is asked for again with the next disk
+		w.former = &status
+	}
 	return status.Proved, nil
 }
 
@@ -194,22 +195,10 @@ func permitted(ctx context.Context, status WipeStatus, err error) (WipeStatus, e
 	return status, nil
 }
 
-// expectation is how long a step that begins may take.
-type expectation struct {
-	step  string
-	limit time.Duration
-}
-
 // order is what a disk is told, and whom it tells.
-func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) EraseOrder {
+func (w *wiping) order(i int) EraseOrder {
 	return EraseOrder{
 		AcceptDriveErase: w.Wipe.AcceptDriveErase, Floor: w.Floor,
-		Expect: func(step string, limit time.Duration) {
-			select {
-			case expect <- expectation{step, limit}:
-			case <-ctx.Done():
-			}
-		},
 		Progress: func(percent int32) { w.progress(i, percent) },
 		Step: func(step policyv1alpha1.EraseStep) {
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
@@ -229,41 +218,9 @@ func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) Er
 	}
 }
 
-// bounded runs what may get stuck in the kernel. A step that takes longer than it said is told to stop, and is left behind where it
-// does not.
+// bounded runs what may get stuck in the kernel, each step within its deadline.
 func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, EraseOrder) (EraseOutcome, error)) (EraseOutcome, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	type ended struct {
-		outcome EraseOutcome
-		err     error
-	}
-	expect, done := make(chan expectation), make(chan ended, 1)
-	order := w.order(ctx, i, expect)
-	go func() {
-		outcome, err := run(ctx, order)
-		done <- ended{outcome, err}
-	}()
-	now := expectation{"the first step", cmp.Or(w.Floor, erasure.DefaultFloor)}
-	timer := time.NewTimer(now.limit)
-	defer timer.Stop()
-	stopped := ctx.Done()
-	for late := false; ; {
-		select {
-		case e := <-done:
-			return e.outcome, e.err
-		case now = <-expect:
-			timer.Reset(now.limit)
-		case <-stopped:
-			stopped, late = nil, true
-			timer.Reset(stopGrace)
-		case <-timer.C:
-			if late {
-				return EraseOutcome{}, fmt.Errorf("%w; it hangs in the kernel, replace the disk", context.Cause(ctx))
-			}
-			stop(fmt.Errorf("DeadlineExceeded: %s did not end within %s", now.step, now.limit))
-		}
-	}
+	return erasure.Bounded(ctx, w.order(i), stopGrace, run)
 }
 
 // watch tells at each turn that the wipe is alive, and asks whether it is current where a disk is being erased; told that it is

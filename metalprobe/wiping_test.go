@@ -103,19 +103,6 @@ func TestADiskThatHangsInTheKernelHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func TestTheFirstStepHasADeadlineToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &wiping{Agent: &Agent{Floor: time.Minute, Wipe: &WipePolicy{}}}
-		_, err := w.bounded(t.Context(), 0, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
-			<-ctx.Done()
-			return EraseOutcome{}, context.Cause(ctx)
-		})
-		if err == nil || err.Error() != "DeadlineExceeded: the first step did not end within 1m0s" {
-			t.Error(err)
-		}
-	})
-}
-
 func TestARevokedWipeDoesNotWaitForADiskThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &fakeRegistry{status: func(call int) (WipeStatus, error) { return WipeStatus{Current: call < 2, Reason: "claimed"}, nil }}
