@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package machine
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 func TestTheFirstReportWaitsForNeighbors(t *testing.T) {
@@ -42,7 +43,7 @@ func TestTheFirstReportWaitsForNeighbors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				h := &Host{Root: machine(c.vendor), Neighbors: func() (ports []policyv1alpha1.LLDPInterface, err error) {
+				h := &metalprobe.Host{Root: machine(c.vendor), Neighbors: func() (ports []policyv1alpha1.LLDPInterface, err error) {
 					for name, after := range c.heard {
 						if time.Since(began) >= after {
 							ports = append(ports, policyv1alpha1.LLDPInterface{Name: name})
@@ -50,7 +51,7 @@ func TestTheFirstReportWaitsForNeighbors(t *testing.T) {
 					}
 					return ports, c.err
 				}}
-				h.AwaitNeighbors(t.Context())
+				awaitNeighbors(t.Context(), h)
 				if got := time.Since(began); got != c.want {
 					t.Errorf("waited %s, want %s", got, c.want)
 				}
