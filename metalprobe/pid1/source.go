@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/metalprobe"
+	agent "github.com/metalaw/metalaw/metalprobe/machine"
 )
 
 const (
@@ -75,7 +76,7 @@ func (s *sources) look(ctx context.Context) (config metalprobe.Config, from stri
 		return config, "", fmt.Errorf("%w: the image holds no %s, no medium holds %s or %s, and the kernel command line names no %s",
 			errNone, metalprobe.ConfigPath, mediaConfig, mediaIgnition, ignitionArgument)
 	}
-	from = strings.ReplaceAll(s.url, "{uuid}", metalprobe.FirmwareUUID(s.root))
+	from = strings.ReplaceAll(s.url, "{uuid}", agent.FirmwareUUID(s.root))
 	if text, err = s.fetch(ctx, from); err != nil {
 		return config, redacted(from), err
 	}
