@@ -62,7 +62,9 @@ func (a *Agent) wipe(ctx context.Context) error {
 		if excuse := excused(a.Wipe.Excused, disk.Info()); excuse != "" {
 			verdict := disk.Verdict()
 			verdict.Reason = strings.TrimSuffix("the policy excuses "+excuse+": "+verdict.Reason, ": ")
-			skipped = append(skipped, Skip(disk.Info(), verdict))
+			left := Skip(disk.Info(), verdict)
+			left.Excused = true
+			skipped = append(skipped, left)
 			a.Log.Warn("disk left as it is", "server", a.UUID, "disk", disk.Info().Path, "because", verdict.Reason)
 			continue
 		}

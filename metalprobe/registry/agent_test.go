@@ -84,11 +84,12 @@ type wiping struct {
 	*fleet
 	// blind says that no FleetControl can be read.
 	blind atomic.Bool
-	// more are objects beside the machine's.
-	more  []client.Object
-	mu    sync.Mutex
-	notes []string
-	ended chan error
+	// more are objects beside the machine's, policy what the agent is told.
+	more   []client.Object
+	policy *metalprobe.WipePolicy
+	mu     sync.Mutex
+	notes  []string
+	ended  chan error
 }
 
 func (w *wiping) note(text string) {
@@ -138,7 +139,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 	}
 	agent := &metalprobe.Agent{
 		Registry: &metalprobe.Client{BaseURL: "http://registry", Token: "mine", HTTP: &http.Client{Transport: direct{w.registry}}},
-		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1,
+		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1, Wipe: w.policy,
 		Collect: func(context.Context) (metalprobe.Data, error) { return data, nil },
 		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
 			return slices.Clone(disks), nil, nil
@@ -296,4 +297,27 @@ func TestADiskOfAnotherMachineFailsTheWipeUntouched(t *testing.T) {
 		w.after(5 * time.Minute)
 		w.expect("begin b, end b", "Failed", "1 of 2 disks may still hold data: /dev/a (serial a): not erased: the registry refuses it: Server other has this disk")
 	})
+}
+
+func TestADiskThatThePolicyExcusesNeedNotBeErased(t *testing.T) {
+	for name, c := range map[string]struct {
+		excused  []string
+		happened string
+		state    policyv1alpha1.WipeState
+	}{
+		"one of two":  {[]string{"a"}, "begin b, end b", "Verified"},
+		"both":        {[]string{"a", "b"}, "", "Verified"},
+		"not another": {[]string{"c"}, "begin a, end a, begin b, end b", "Verified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stored := emptyInventory()
+				stored.Custody = &policyv1alpha1.Custody{Disks: []policyv1alpha1.CustodyDisk{{Serial: "a"}, {Serial: "b"}}}
+				w := &wiping{more: []client.Object{stored}, policy: &metalprobe.WipePolicy{Excused: c.excused}}
+				w.begin(t, nil, time.Minute, "a", "b")
+				w.after(5 * time.Minute)
+				w.expect(c.happened, c.state, "")
+			})
+		})
+	}
 }
