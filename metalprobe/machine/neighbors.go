@@ -19,11 +19,12 @@ const (
 )
 
 // awaitNeighbors waits until each port with a link has heard a neighbour by LLDP, for half a minute at most: a machine may be switched
-// off right after its first report. It does not wait on a virtual machine, whose host passes no LLDP on.
-func awaitNeighbors(ctx context.Context, h *metalprobe.Host) {
-	if h.Neighbors == nil || h.VirtualMachine() {
+// off right after its first report. It does not wait on a virtual machine, whose host passes no LLDP on. begin is told that it waits.
+func awaitNeighbors(ctx context.Context, h *metalprobe.Host, begin func()) {
+	if h.Neighbors == nil || h.VirtualMachine() || deafPorts(h) == 0 {
 		return
 	}
+	begin()
 	for end := time.Now().Add(neighborWait); time.Now().Before(end) && deafPorts(h) > 0; {
 		if !metalprobe.Wait(ctx, neighborLook) {
 			return

@@ -43,6 +43,7 @@ func TestTheFirstReportWaitsForNeighbors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
+				waited := false
 				h := &metalprobe.Host{Root: machine(c.vendor), Neighbors: func() (ports []policyv1alpha1.LLDPInterface, err error) {
 					for name, after := range c.heard {
 						if time.Since(began) >= after {
@@ -51,9 +52,9 @@ func TestTheFirstReportWaitsForNeighbors(t *testing.T) {
 					}
 					return ports, c.err
 				}}
-				awaitNeighbors(t.Context(), h)
-				if got := time.Since(began); got != c.want {
-					t.Errorf("waited %s, want %s", got, c.want)
+				awaitNeighbors(t.Context(), h, func() { waited = true })
+				if got := time.Since(began); got != c.want || waited != (c.want > 0) {
+					t.Errorf("waited %s (told %t), want %s", got, waited, c.want)
 				}
 			})
 		})

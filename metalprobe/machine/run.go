@@ -145,8 +145,7 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 		told.tell(metalprobe.NetworkPhase, options.Network, 0)
 	}
 	if config.Purpose == metalprobe.PurposeProbe {
-		onPhase(ctx, metalprobe.CollectPhase, "LLDP neighbours", 0)
-		awaitNeighbors(ctx, host)
+		awaitNeighbors(ctx, host, func() { onPhase(ctx, metalprobe.CollectPhase, "LLDP neighbours", 0) })
 	}
 	return agent.Run(ctx)
 }

@@ -77,6 +77,9 @@ func (m *machine) work(ctx context.Context) error {
 	if err := offerHelper(selfPath()); err != nil {
 		m.console.say("modules", "the kernel cannot load modules itself: %v", err)
 	}
+	if err := mountVariables(); err != nil {
+		m.console.say("init", "%v", err)
+	}
 	// The network begins while modules are still being loaded.
 	n := newNetwork(m.console, bootInterface(args[bootInterfaceArgument]))
 	go n.run(ctx)
