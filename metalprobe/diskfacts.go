@@ -72,7 +72,7 @@ func (h *Host) facts(name string) DiskFacts {
 		ReadOnly:       h.sys().Word(dir+"/ro") == "1",
 		Twins:          h.twins(name),
 		Multipath:      h.multipath(dir),
-		VirtualMachine: h.virtualMachine(),
+		VirtualMachine: h.VirtualMachine(),
 		Enclosure:      h.sys().ForeignEnclosure(name),
 	}
 	if isNVMe(name) {
@@ -170,8 +170,8 @@ func (h *Host) multipath(dir string) string {
 	return ""
 }
 
-// virtualMachine is true where the firmware's tables name a hypervisor. What they do not say is a real machine.
-func (h *Host) virtualMachine() bool {
+// VirtualMachine is true where the firmware's tables name a hypervisor. What they do not say is a real machine.
+func (h *Host) VirtualMachine() bool {
 	const dir = "sys/class/dmi/id/"
 	for _, field := range []string{"sys_vendor", "product_name", "chassis_vendor", "bios_vendor"} {
 		word := h.sys().Word(dir + field)
