@@ -32,18 +32,41 @@ func (h *Host) component(name string) (enclosure, bay string) {
 	return "", ""
 }
 
-// foreignEnclosure names the enclosure of a disk where that is not known to be a part of this machine.
+// foreignEnclosure names the enclosure of a disk where that is not known to be a part of this machine. Without the driver ses the
+// kernel shows that an adapter reaches an enclosure, but not which disks are in it: then each disk of that adapter may be.
 func (h *Host) foreignEnclosure(name string) string {
-	enclosure, bay := h.component(name)
-	if bay == "" {
-		return ""
+	if enclosure, bay := h.component(name); bay != "" {
+		return h.unlessInternal("sys/class/enclosure/"+enclosure+"/device", enclosure, bay)
 	}
-	device := "sys/class/enclosure/" + enclosure + "/device/"
-	vendor, model := h.word(device+"vendor"), h.word(device+"model")
+	devices, _ := h.list("sys/bus/scsi/devices") // none is an answer: the machine has no SCSI devices
+	for part := range strings.SplitSeq(h.resolve("sys/block/"+name), "/") {
+		if !scsiHost.MatchString(part) {
+			continue
+		}
+		for _, device := range devices {
+			dir := "sys/bus/scsi/devices/" + device
+			ours := strings.HasPrefix(device, strings.TrimPrefix(part, "host")+":")
+			if !ours || h.word(dir+"/type") != scsiEnclosure || h.exists("sys/class/enclosure/"+device) {
+				continue
+			}
+			if foreign := h.unlessInternal(dir, device, "bay not known"); foreign != "" {
+				return foreign
+			}
+		}
+	}
+	return ""
+}
+
+// scsiEnclosure is the type of SCSI devices that manage enclosures.
+const scsiEnclosure = "13"
+
+// unlessInternal names an enclosure and a bay; empty for a backplane that is known.
+func (h *Host) unlessInternal(device, enclosure, bay string) string {
+	vendor, model := h.word(device+"/vendor"), h.word(device+"/model")
 	for _, known := range internalEnclosures {
 		if known.vendor.MatchString(vendor) && known.model.MatchString(model) {
 			return ""
 		}
 	}
-	return strings.TrimSpace(strings.Join([]string{vendor, model, enclosure}, " ")) + " (" + bay + ")"
+	return strings.Join(strings.Fields(vendor+" "+model+" "+enclosure), " ") + " (" + bay + ")"
 }
