@@ -175,7 +175,7 @@ figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine t
 ##@ Parts
 
 .PHONY: control-plane
-control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (once, about five minutes).
+control-plane: ## Download or build etcd, kube-apiserver, kube-controller-manager and kubectl (once, at most seven minutes).
 	@test/controlplane/build.sh
 
 .PHONY: tools
