@@ -146,15 +146,17 @@ func checkAdmission(v view) finding {
 
 // right is something that the manager's service account must be allowed to do.
 type right struct {
-	Verb, Group, Resource, Subresource string
-	Namespaced                         bool
-	Allowed                            bool
+	Verb, Group, Resource, Subresource, Name string
+	Allowed                                  bool
 }
 
 func (r right) String() string {
 	resource := r.Resource
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
+	}
+	if r.Name != "" {
+		resource += " " + r.Name
 	}
 	return r.Verb + " " + resource
 }
@@ -195,10 +197,13 @@ func checkManager(v view) finding {
 	}
 	m := v.manager
 	logs := "see kubectl logs -n metalaw-system deployment/metalaw-manager"
+	leads := m.Leader != "" && v.now.Sub(m.Renewed) <= 2*m.LeaseFor
 	switch {
+	case m.Ready == 0 && leads:
+		return finding{check, Warned, fmt.Sprintf("no replica of the Deployment is ready, and %s leads: the manager runs elsewhere", m.Leader), logs}
 	case m.Ready == 0:
 		return finding{check, Failed, fmt.Sprintf("none of %d replicas of %s is ready", m.Wanted, m.Image), logs}
-	case m.Leader == "" || v.now.Sub(m.Renewed) > 2*m.LeaseFor:
+	case !leads:
 		return finding{check, Failed, "no replica leads, so no server is reconciled", logs}
 	case m.Ready < m.Wanted:
 		return finding{check, Warned, fmt.Sprintf("%d of %d replicas are ready", m.Ready, m.Wanted), logs}

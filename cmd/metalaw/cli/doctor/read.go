@@ -19,6 +19,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,7 @@ import (
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/config/crd"
+	"github.com/metalaw/metalaw/config/rbac"
 )
 
 // Names of what config/default installs.
@@ -142,40 +144,59 @@ func (r reader) admission(ctx context.Context) admission {
 	}
 }
 
-// rights asks whether the manager's service account may do what it cannot work without.
+// rights asks whether the manager's service account may do what the roles of this program's version give it.
 func (r reader) rights(ctx context.Context) ([]right, error) {
-	const metal, policy = "metal.ironcore.dev", "policy.metalaw.dev"
-	wanted := []right{
-		{Verb: "patch", Group: metal, Resource: "servers"},
-		{Verb: "patch", Group: metal, Resource: "servers", Subresource: "status"},
-		{Verb: "create", Group: metal, Resource: "servers"},
-		{Verb: "patch", Group: metal, Resource: "serverclaims", Subresource: "status"},
-		{Verb: "patch", Group: metal, Resource: "bmcs", Subresource: "status"},
-		{Verb: "get", Group: metal, Resource: "bmcsecrets"},
-		{Verb: "create", Group: metal, Resource: "serverbootconfigurations"},
-		{Verb: "create", Group: policy, Resource: "serverinventories"},
-		{Verb: "create", Group: policy, Resource: "policyrevisions"},
-		{Verb: "get", Group: policy, Resource: "fleetcontrols"},
-		{Verb: "create", Group: "", Resource: "secrets", Namespaced: true},
-		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespaced: true},
-	}
-	for i := range wanted {
-		w := &wanted[i]
-		attributes := &authorizationv1.ResourceAttributes{Verb: w.Verb, Group: w.Group, Resource: w.Resource, Subresource: w.Subresource}
-		if w.Namespaced {
-			attributes.Namespace = namespace
-		}
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               "system:serviceaccount:" + namespace + ":" + account,
-			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-			ResourceAttributes: attributes,
-		}}
-		if err := r.Create(ctx, review); err != nil {
+	var asked []right
+	for _, role := range []struct {
+		text      []byte
+		namespace string
+	}{{rbac.ClusterRole, ""}, {rbac.Role, namespace}} {
+		wanted, err := rightsOf(role.text)
+		if err != nil {
 			return nil, err
 		}
-		w.Allowed = review.Status.Allowed
+		for _, w := range wanted {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:   "system:serviceaccount:" + namespace + ":" + account,
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: w.Verb, Group: w.Group, Resource: w.Resource, Subresource: w.Subresource, Name: w.Name, Namespace: role.namespace,
+				},
+			}}
+			if err := r.Create(ctx, review); err != nil {
+				return nil, err
+			}
+			w.Allowed = review.Status.Allowed
+			asked = append(asked, w)
+		}
 	}
-	return wanted, nil
+	return asked, nil
+}
+
+// rightsOf lists what a role gives, one by one.
+func rightsOf(text []byte) ([]right, error) {
+	var role rbacv1.ClusterRole
+	if err := yaml.Unmarshal(text, &role); err != nil {
+		return nil, err
+	}
+	var all []right
+	for _, rule := range role.Rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				kind, sub, _ := strings.Cut(resource, "/")
+				for _, verb := range rule.Verbs {
+					for _, name := range names {
+						all = append(all, right{Verb: verb, Group: group, Resource: kind, Subresource: sub, Name: name})
+					}
+				}
+			}
+		}
+	}
+	return all, nil
 }
 
 // manager reads the Deployment and the lease of the leader.
