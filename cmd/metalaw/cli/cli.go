@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/bmc"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/claim"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/doctor"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
@@ -82,7 +83,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.AddCommand(claim.Commands(server.ExplainCommand)...)
 	root.AddCommand(policy.Command(program))
 	root.AddCommand(migrate.Command(program))
-	root.AddCommand(doctor.Command(), support.Command())
+	root.AddCommand(bmc.Command(program), doctor.Command(), support.Command())
 	for _, other := range others {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)
