@@ -43,10 +43,12 @@ func TestOnlyASpareMachineIsExercised(t *testing.T) {
 		"dirty": {func(s *metalv1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Dirty"} }, "Server s0 may hold data (mark Dirty)"},
 		"being wiped": {func(s *metalv1alpha1.Server) { s.Status.State = metalv1alpha1.StateCleanup },
 			"Server s0 is Cleanup, not Available"},
-		"without a lifecycle":        {func(s *metalv1alpha1.Server) { s.Status.Lifecycle = nil }, "Server s0 has no lifecycle yet, so it may hold data"},
-		"running":                    {func(s *metalv1alpha1.Server) { s.Status.PowerState = metalv1alpha1.PowerStateOn }, "Server s0 is not Off (On)"},
-		"of unknown power":           {func(s *metalv1alpha1.Server) { s.Status.PowerState = "" }, "Server s0 is not Off ()"},
-		"handed over to maintenance": {func(s *metalv1alpha1.Server) { s.Spec.ServerMaintenanceRef = &metalv1alpha1.ObjectReference{Namespace: "ns", Name: "m"} }, "Server s0 is handed to maintenance ns/m"},
+		"without a lifecycle": {func(s *metalv1alpha1.Server) { s.Status.Lifecycle = nil }, "Server s0 has no lifecycle yet, so it may hold data"},
+		"running":             {func(s *metalv1alpha1.Server) { s.Status.PowerState = metalv1alpha1.PowerStateOn }, "Server s0 is not Off (On)"},
+		"of unknown power":    {func(s *metalv1alpha1.Server) { s.Status.PowerState = "" }, "Server s0 is not Off ()"},
+		"handed over to maintenance": {func(s *metalv1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef = &metalv1alpha1.ObjectReference{Namespace: "ns", Name: "m"}
+		}, "Server s0 is handed to maintenance ns/m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spareServer()
@@ -156,4 +158,3 @@ func TestAReportIsNamedByModelAndFirmware(t *testing.T) {
 		t.Error(got)
 	}
 }
-
