@@ -110,6 +110,9 @@ const (
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
 	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339).
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
+	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
+	// writes it when it lets a deletion of the claim pass.
+	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"
 	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed. It is
 	// removed once the machine is ours (mark Managed).
 	ConsentAnnotation = "policy.metalaw.dev/consent"

@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
 
 const (
@@ -45,39 +47,65 @@ func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*p
 	return nil, nil
 }
 
-// update changes a server's inventory, which it makes where there is none. change works on a copy and may be called
-// again after a conflict; what it leaves as it was is not written: the patch names the changed fields only, under an
-// optimistic lock. It refuses nothing for what a cache says that lags, because an agent takes a refusal for the last word: such a
-// refusal is given only for what the API server holds.
+// update changes a server's inventory, which it makes where there is none. change works on a copy and may be called again after a
+// conflict; what it leaves as it was is not written. The cache only tells that there is nothing to write: it holds less of a report
+// than what is stored, and it may lag, while an agent takes a refusal for the last word.
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, _ *refusal) {
+	stored, fresh, err := r.inventoryOf(ctx, r.options.Reader, g.server.Spec.SystemUUID)
+	if err != nil {
+		return false, failed(err)
+	}
+	before := stored.DeepCopy()
+	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
+		return false, nil
+	}
+	return r.store(ctx, g, change)
+}
+
+// enrolAnd calls change for an agent whose key the entry is bound to, or will be.
+func enrolAnd(
+	g grant, stored *policyv1alpha1.ServerInventory, now time.Time, change func(*policyv1alpha1.ServerInventory) *refusal,
+) *refusal {
+	if refused := enrol(stored, g, now); refused != nil {
+		return refused
+	}
+	return change(stored)
+}
+
+// store does what update does, from what the API server holds: the patch names the changed fields only, under an optimistic lock. An
+// agent with another key than the entry's is refused, and voids the entry.
+func (r *Registry) store(
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
+) (changed bool, _ *refusal) {
 	uuid := g.server.Spec.SystemUUID
-	reader := r.options.Reader
 	var last error
-	for attempt := range writeAttempts {
-		stored, fresh, err := r.inventoryOf(ctx, reader, uuid)
+	for range writeAttempts {
+		stored, fresh, err := r.inventoryOf(ctx, r.options.Live, uuid)
 		if err != nil {
 			return false, failed(err)
 		}
-		reader = r.options.Live
 		before := stored.DeepCopy()
-		refused := change(stored)
-		switch {
-		case refused != nil && attempt == 0:
-			continue // the first one reads the cache
-		case refused != nil:
+		refused := enrolAnd(g, stored, r.options.Now(), change)
+		if isConflict(refused) {
+			// The manager may have booted the machine again since the cache saw the server.
+			if g, err = r.current(ctx, g); err != nil {
+				return false, failed(err)
+			}
+			stored = before.DeepCopy()
+			refused = enrolAnd(g, stored, r.options.Now(), change)
+		}
+		if refused != nil && !(isConflict(refused) && void(stored, g)) {
 			return false, refused
-		case fresh:
-			err = r.options.Writer.Create(ctx, stored)
-		case equality.Semantic.DeepEqual(before, stored):
+		}
+		if !fresh && equality.Semantic.DeepEqual(before, stored) {
 			return false, nil
-		default:
-			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		if err = r.write(ctx, before, stored, fresh); err == nil {
+			return refused == nil, refused
 		}
 		switch {
-		case err == nil:
-			return true, nil
 		case apierrors.IsInvalid(err):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
@@ -86,6 +114,24 @@ func (r *Registry) update(
 		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// write creates an inventory, or patches the fields that changed, under an optimistic lock.
+func (r *Registry) write(ctx context.Context, before, stored *policyv1alpha1.ServerInventory, fresh bool) error {
+	if fresh {
+		return r.options.Writer.Create(ctx, stored)
+	}
+	return r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// current is a grant with its server as the API server has it now.
+func (r *Registry) current(ctx context.Context, g grant) (grant, error) {
+	servers := []metalv1alpha1.Server{*g.server}
+	if err := r.refresh(ctx, servers); err != nil {
+		return g, err
+	}
+	g.server = &servers[0]
+	return g, nil
 }
 
 // inventoryOf reads the inventory of a machine, or makes a fresh one in memory. A cache that lags must not lead to a second
@@ -120,6 +166,7 @@ func storeReport(
 	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, now time.Time,
 ) func(*policyv1alpha1.ServerInventory) *refusal {
 	digest := report.Data.Digest()
+	hardware.Trim(&data)
 	purpose := policyv1alpha1.AgentPurpose(g.purpose)
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		former := stored.Report
@@ -135,15 +182,39 @@ func storeReport(
 				return nil
 			}
 		}
-		stored.Report = &policyv1alpha1.ProbeReport{
+		next := &policyv1alpha1.ProbeReport{
 			ReceivedAt:      metav1.NewMicroTime(now),
 			Entry:           g.entry,
 			Purpose:         purpose,
 			Unauthenticated: g.unauthenticated,
 			AgentVersion:    report.AgentVersion,
 			Digest:          digest,
-			Data:            data,
+			Data:            *data.DeepCopy(),
 		}
+		note(stored, next)
+		stored.Report = next
 		return nil
+	}
+}
+
+// note compares a report with the one before it, and keeps that where the hardware differs. A later report of the same boot, in
+// which another disk may have shown up, is compared with what the first one was compared with. A report that showed no token tells
+// nothing reliable, and another version of the agent reads the same hardware in another way.
+func note(stored *policyv1alpha1.ServerInventory, next *policyv1alpha1.ProbeReport) {
+	former := stored.Report
+	if former == nil || former.Unauthenticated || next.Unauthenticated {
+		return
+	}
+	base := former
+	if former.Entry == next.Entry && stored.Previous != nil && len(stored.Differences) > 0 {
+		base = stored.Previous
+	}
+	if base.AgentVersion != next.AgentVersion {
+		stored.Differences = nil
+		return
+	}
+	stored.Differences = hardware.Differences(&base.Data, &next.Data)
+	if len(stored.Differences) > 0 {
+		stored.Previous = base.DeepCopy()
 	}
 }
