@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/Masterminds/semver/v3 v3.4.0
+	github.com/beevik/ntp v1.6.0
 	github.com/coreos/butane v0.28.0
 	github.com/coreos/ignition/v2 v2.26.0
 	github.com/go-logr/logr v1.4.4
@@ -21,6 +22,7 @@ require (
 	github.com/open-policy-agent/opa v1.22.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/common v0.70.1
+	github.com/safchain/ethtool v0.7.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stmcginnis/gofish v0.24.0

@@ -37,8 +37,14 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 			continue
 		}
 		disks = append(disks, &blockDisk{
-			info: info, verdict: verdict, flags: os.O_EXCL, lane: h.lane(name, verdict), guard: func() error { return h.mayErase(info) },
+			info: info, verdict: verdict, flags: os.O_EXCL, lane: laneOf(h.resolve("sys/block/"+name), verdict), guard: func() error {
+				h.contents.forget(info.Name)
+				return h.mayErase(info)
+			},
 		})
+	}
+	for _, m := range h.hiddenMedia() {
+		disks = append(disks, &blockDisk{info: m.info, verdict: m.verdict, guard: func() error { return errHidden }})
 	}
 	return disks, skipped, err
 }
@@ -47,6 +53,10 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	if !h.exists("sys/block/" + info.Name) {
 		return errors.New("it is gone; check its cabling")
+	}
+	dir := "sys/block/" + info.Name
+	if info.WWID != h.wwid(dir) && info.WWID != "" || info.Serial != h.serial(dir) && info.Serial != "" {
+		return errors.New("another disk has its name now; leave the disks in their bays, and repeat the wipe")
 	}
 	if use := h.InUse(info.Name); use != "" {
 		return fmt.Errorf("%s; the agent must run from memory", use)
@@ -57,12 +67,12 @@ func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	return nil
 }
 
-// lane is the path of the adapter that a volume shares with others; empty for other disks.
-func (h *Host) lane(name string, verdict Verdict) string {
+// laneOf is the path of the adapter that a volume shares with others; empty for other disks.
+func laneOf(place string, verdict Verdict) string {
 	if !verdict.OverwriteOnly {
 		return ""
 	}
-	parts := strings.Split(h.resolve("sys/block/"+name), "/")
+	parts := strings.Split(place, "/")
 	for i, part := range parts {
 		if scsiHost.MatchString(part) {
 			return strings.Join(parts[:i], "/")

@@ -25,7 +25,7 @@ func (d *Disk) Discard(secure bool) error {
 		request = unix.BLKSECDISCARD
 	}
 	span := [2]uint64{0, uint64(d.size)}
-	_, err := d.ioctl(request, unsafe.Pointer(&span)) //nolint:gosec // ioctl takes the address of the span, which outlives the call
+	_, err := d.ioctl(request, unsafe.Pointer(&span))               //nolint:gosec // ioctl takes the address of the span, which outlives the call
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) { // a regular file; a disk that takes none of this size
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}

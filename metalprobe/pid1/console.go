@@ -52,6 +52,22 @@ func (c *console) say(step, format string, args ...any) {
 	}
 }
 
+// flush waits until all lines are printed, for half a second at most. Nothing is printed afterwards.
+func (c *console) flush() {
+	c.mu.Lock()
+	for _, queue := range c.queues {
+		close(queue)
+	}
+	c.queues = nil
+	c.mu.Unlock()
+	printed := make(chan struct{})
+	go func() { c.wait.Wait(); close(printed) }()
+	select {
+	case <-printed:
+	case <-time.After(500 * time.Millisecond):
+	}
+}
+
 // printable keeps a terminal from being told anything but text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {

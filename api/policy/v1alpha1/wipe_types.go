@@ -254,7 +254,8 @@ type EraseVerification struct {
 	Limits string `json:"limits,omitempty"`
 }
 
-// SkippedDisk is a block device that a wipe leaves as it is, because it is no fixed disk. It does not fail the wipe.
+// SkippedDisk is a block device that a wipe leaves as it is, because it is no fixed disk or the policy excuses it. It does not fail
+// the wipe.
 type SkippedDisk struct {
 	// path is the device, for example /dev/sr0.
 	// +required
@@ -281,8 +282,11 @@ type SkippedDisk struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Transport string `json:"transport,omitempty"`
-	// reason says why it is no fixed disk.
+	// reason says why it is no fixed disk, or by what the policy excuses it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
+	// excused says that the policy excuses the disk: it is a fixed disk, and may hold data.
+	// +optional
+	Excused bool `json:"excused,omitempty"`
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package machine
 
 import (
 	"encoding/binary"
@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 // identitySource names problems with the identity of the machine in a report.
@@ -22,7 +23,7 @@ const identitySource = "identity"
 // firmware was never given one of its own.
 func FirmwareUUID(root fs.FS) string {
 	text, err := fs.ReadFile(root, "sys/class/dmi/id/product_uuid")
-	uuid, wrong := NormalizeUUID(strings.TrimSpace(string(text)))
+	uuid, wrong := metalprobe.NormalizeUUID(strings.TrimSpace(string(text)))
 	if err != nil || wrong != nil {
 		table, err := fs.ReadFile(root, "sys/firmware/dmi/tables/DMI")
 		if err != nil {
@@ -70,7 +71,7 @@ func (o *Options) Identify(shown string) error {
 	case config.ServerUUID == "":
 		config.ServerUUID = shown
 	case shown == "" || uuids.Same(shown, config.ServerUUID):
-	case config.Purpose == PurposeWipe:
+	case config.Purpose == metalprobe.PurposeWipe:
 		return fmt.Errorf("the configuration is for server %.64s, but the firmware of this machine shows %s: nothing is erased; see which"+
 			" machine booted it, and correct spec.systemUUID of the Server", config.ServerUUID, shown)
 	default:
@@ -94,10 +95,10 @@ const keyFile = "/run/metalprobe/key"
 // the file cannot be kept the key is that of this process.
 func BootKey(file string) string {
 	text, err := os.ReadFile(file)
-	if key := strings.TrimSpace(string(text)); err == nil && ValidKey(key) {
+	if key := strings.TrimSpace(string(text)); err == nil && metalprobe.ValidKey(key) {
 		return key
 	}
-	key := NewKey()
+	key := metalprobe.NewKey()
 	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
 		_ = os.WriteFile(file, []byte(key+"\n"), 0o600) // then an agent that is started again has another key
 	}

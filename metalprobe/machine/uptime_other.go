@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package metalprobe
+package machine
 
 // uptimeSeconds is how long the machine has been up; only Linux tells it.
 func uptimeSeconds() int64 { return 0 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package machine
 
 import (
 	"context"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 const (
@@ -18,21 +20,21 @@ const (
 
 // teller tells the registry what the agent does, in the background: a registry that does not listen holds nothing up.
 type teller struct {
-	client *Client
+	client *metalprobe.Client
 	uuid   string
 	log    *slog.Logger
-	queue  chan PhaseReport
+	queue  chan metalprobe.PhaseReport
 }
 
-func newTeller(client *Client, uuid string, log *slog.Logger) *teller {
+func newTeller(client *metalprobe.Client, uuid string, log *slog.Logger) *teller {
 	patient := *client
 	patient.Attempts, patient.Timeout = tellAttempts, tellTimeout
-	return &teller{client: &patient, uuid: uuid, log: log, queue: make(chan PhaseReport, maxUntold)}
+	return &teller{client: &patient, uuid: uuid, log: log, queue: make(chan metalprobe.PhaseReport, maxUntold)}
 }
 
 // tell never blocks.
 func (t *teller) tell(phase, detail string, percent int32) {
-	report := PhaseReport{Phase: phase, Detail: shorten(detail), Percent: percent, UptimeSeconds: uptimeSeconds()}
+	report := metalprobe.PhaseReport{Phase: phase, Detail: detail, Percent: percent, UptimeSeconds: uptimeSeconds()}
 	select {
 	case t.queue <- report:
 	default:

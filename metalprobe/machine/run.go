@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+// Package machine is the agent on a real machine: its command line, the identity of the machine, and what it tells on the way.
+package machine
 
 import (
 	"cmp"
@@ -11,16 +12,16 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 // Options are what the command line and the configuration file say, and what the start of the machine found out.
 type Options struct {
-	Config Config
+	Config metalprobe.Config
 	// Interval is the time between two looks at the hardware; zero means DefaultInterval.
 	Interval time.Duration
 	// Key is the key of this boot, as NewKey makes it; empty makes or reads it.
@@ -50,8 +51,8 @@ func parseFlags(args []string, output io.Writer) (flagged, error) {
 	flags.StringVar(&f.token, "token", "", "bearer token, or nonce, of this server, purpose and entry")
 	flags.StringVar(&f.ca, "ca", "", "file with the PEM certificates that vouch for the registry")
 	flags.StringVar(&f.purpose, "purpose", "", "probe or wipe; empty means probe")
-	flags.StringVar(&f.file, "config", ConfigPath, "configuration file; flags go before what it says")
-	flags.DurationVar(&f.interval, "interval", DefaultInterval, "time between two looks at the hardware")
+	flags.StringVar(&f.file, "config", metalprobe.ConfigPath, "configuration file; flags go before what it says")
+	flags.DurationVar(&f.interval, "interval", metalprobe.DefaultInterval, "time between two looks at the hardware")
 	if err := flags.Parse(args); err != nil {
 		return f, err
 	}
@@ -72,7 +73,7 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 	if err != nil {
 		return Options{}, err
 	}
-	options := Options{Config: Config{Purpose: PurposeProbe}, Interval: f.interval}
+	options := Options{Config: metalprobe.Config{Purpose: metalprobe.PurposeProbe}, Interval: f.interval}
 	config := &options.Config
 	source := "the flags"
 	content, err := fs.ReadFile(root, strings.TrimPrefix(f.file, "/"))
@@ -80,7 +81,7 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 	case err == nil:
 		source = f.file
 		// What is missing may be among the flags.
-		if *config, err = decodeConfig(content); err != nil {
+		if *config, err = metalprobe.DecodeConfig(content); err != nil {
 			return Options{}, fmt.Errorf("%s: %w", f.file, err)
 		}
 	case f.asked || !errors.Is(err, fs.ErrNotExist):
@@ -89,7 +90,7 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 	config.RegistryURL = cmp.Or(f.registry, config.RegistryURL)
 	config.ServerUUID = cmp.Or(f.uuid, config.ServerUUID)
 	config.Token = cmp.Or(f.token, config.Token)
-	config.Purpose = cmp.Or(Purpose(f.purpose), config.Purpose)
+	config.Purpose = cmp.Or(metalprobe.Purpose(f.purpose), config.Purpose)
 	if f.ca != "" {
 		bundle, err := fs.ReadFile(root, strings.TrimPrefix(f.ca, "/"))
 		if err != nil {
@@ -97,7 +98,7 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 		}
 		config.CABundle = string(bundle)
 	}
-	if err := config.validateUnnamed(); err != nil {
+	if err := config.ValidateUnnamed(); err != nil {
 		return Options{}, fmt.Errorf("%s: %w; give --registry-url, or --config", source, err)
 	}
 	if err := options.Identify(FirmwareUUID(root)); err != nil {
@@ -109,7 +110,7 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 // Run is the agent on a real machine: it reports, and wipes where it was booted for that, until ctx ends.
 func Run(ctx context.Context, options Options, version string, log *slog.Logger) error {
 	config := options.Config
-	httpClient, err := NewHTTPClient([]byte(config.CABundle))
+	httpClient, err := metalprobe.NewHTTPClient([]byte(config.CABundle))
 	if err != nil {
 		return err
 	}
@@ -117,41 +118,34 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	if key == "" {
 		key = BootKey(keyFile)
 	}
-	client := &Client{BaseURL: config.RegistryURL, Token: config.Token, Key: key, HTTP: httpClient, AgentVersion: version}
+	client := &metalprobe.Client{BaseURL: config.RegistryURL, Token: config.Token, Key: key, HTTP: httpClient, AgentVersion: version}
 	told := newTeller(client, config.ServerUUID, log)
 	defer told.run(ctx)()
-	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Sharing: SharingOf, Now: time.Now}
-	agent := &Agent{
+	host := metalprobe.NewHost(ctx, config.Wipe)
+	host.Problems = options.Problems
+	onPhase := func(_ context.Context, phase, detail string, percent int32) {
+		told.tell(phase, detail, percent)
+		if options.OnPhase != nil {
+			options.OnPhase(phase, detail, percent)
+		}
+	}
+	agent := &metalprobe.Agent{
 		Registry: client,
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
-		Collect:  withProblems(host.Collect, options.Problems),
+		Collect:  host.Collect,
 		Disks:    host.Disks,
 		Wipe:     config.Wipe,
 		Interval: options.Interval,
-		Refresh:  DefaultRefresh,
-		OnPhase: func(_ context.Context, phase, detail string, percent int32) {
-			told.tell(phase, detail, percent)
-			if options.OnPhase != nil {
-				options.OnPhase(phase, detail, percent)
-			}
-		},
-		Log: log,
+		Refresh:  metalprobe.DefaultRefresh,
+		OnPhase:  onPhase,
+		Log:      log,
 	}
 	if options.Network != "" {
-		told.tell(NetworkPhase, options.Network, 0)
+		told.tell(metalprobe.NetworkPhase, options.Network, 0)
+	}
+	if config.Purpose == metalprobe.PurposeProbe {
+		awaitNeighbors(ctx, host, func() { onPhase(ctx, metalprobe.CollectPhase, "LLDP neighbours", 0) })
 	}
 	return agent.Run(ctx)
-}
-
-// withProblems adds what went wrong before the agent began to each report.
-func withProblems(collect Collector, problems func() []policyv1alpha1.ProbeProblem) Collector {
-	if problems == nil {
-		return collect
-	}
-	return func(ctx context.Context) (Data, error) {
-		data, err := collect(ctx)
-		data.Problems = append(data.Problems, problems()...)
-		return data, err
-	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package machine
 
 import (
 	"path/filepath"
@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 // dmiTable is a BIOS structure with two texts, then a system structure with the UUID that SMBIOS 2.6 spells
@@ -46,7 +47,7 @@ func FuzzTableUUID(f *testing.F) {
 	f.Add([]byte(dmiTable[:25]))
 	f.Fuzz(func(t *testing.T, table []byte) {
 		if got := tableUUID(table); got != "" {
-			if _, err := NormalizeUUID(got); err != nil {
+			if _, err := metalprobe.NormalizeUUID(got); err != nil {
 				t.Error(err)
 			}
 		}
@@ -59,23 +60,23 @@ func TestIdentify(t *testing.T) {
 		other        = "11111111-2222-3333-4444-555555555555"
 	)
 	for name, c := range map[string]struct {
-		purpose       Purpose
+		purpose       metalprobe.Purpose
 		config, shown string
 		want, err     string
 		problem       string
 	}{
-		"the configuration names none":          {PurposeWipe, "", own, own, "", ""},
-		"both say the same":                     {PurposeWipe, own, own, own, "", ""},
-		"the firmware has the other byte order": {PurposeWipe, swapped, own, swapped, "", ""},
-		"in any case":                           {PurposeWipe, strings.ToUpper(swapped), own, strings.ToUpper(swapped), "", ""},
-		"the firmware shows none":               {PurposeWipe, own, "", own, "", ""},
-		"nothing names the machine":             {PurposeProbe, "", "", "", "--server-uuid", ""},
-		"a wipe for another machine is refused": {PurposeWipe, other, own, other, "nothing is erased", ""},
-		"a probe of another machine says so":    {PurposeProbe, other, own, other, "", "for server 1111"},
+		"the configuration names none":          {metalprobe.PurposeWipe, "", own, own, "", ""},
+		"both say the same":                     {metalprobe.PurposeWipe, own, own, own, "", ""},
+		"the firmware has the other byte order": {metalprobe.PurposeWipe, swapped, own, swapped, "", ""},
+		"in any case":                           {metalprobe.PurposeWipe, strings.ToUpper(swapped), own, strings.ToUpper(swapped), "", ""},
+		"the firmware shows none":               {metalprobe.PurposeWipe, own, "", own, "", ""},
+		"nothing names the machine":             {metalprobe.PurposeProbe, "", "", "", "--server-uuid", ""},
+		"a wipe for another machine is refused": {metalprobe.PurposeWipe, other, own, other, "nothing is erased", ""},
+		"a probe of another machine says so":    {metalprobe.PurposeProbe, other, own, other, "", "for server 1111"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			early := policyv1alpha1.ProbeProblem{Source: "module", Message: "early"}
-			options := Options{Config: Config{Purpose: c.purpose, ServerUUID: c.config},
+			options := Options{Config: metalprobe.Config{Purpose: c.purpose, ServerUUID: c.config},
 				Problems: func() []policyv1alpha1.ProbeProblem { return []policyv1alpha1.ProbeProblem{early} }}
 			err := options.Identify(c.shown)
 			if (err == nil) != (c.err == "") || (err != nil && !strings.Contains(err.Error(), c.err)) {
@@ -95,10 +96,10 @@ func TestIdentify(t *testing.T) {
 func TestBootKeyIsOneForABoot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run", "key")
 	first := BootKey(file)
-	if !ValidKey(first) || BootKey(file) != first {
+	if !metalprobe.ValidKey(first) || BootKey(file) != first {
 		t.Errorf("got %q and %q, want one key", first, BootKey(file))
 	}
-	if other := BootKey(filepath.Join(file, "not a folder")); !ValidKey(other) || other == first {
+	if other := BootKey(filepath.Join(file, "not a folder")); !metalprobe.ValidKey(other) || other == first {
 		t.Errorf("got %q where no file can be kept", other)
 	}
 }

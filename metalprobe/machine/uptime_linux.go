@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metalprobe
+package machine
 
 import "golang.org/x/sys/unix"
 
