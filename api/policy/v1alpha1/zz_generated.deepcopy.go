@@ -112,6 +112,11 @@ func (in *Budget) DeepCopyInto(out *Budget) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.MaxPercent != nil {
+		in, out := &in.MaxPercent, &out.MaxPercent
+		*out = new(int32)
+		**out = **in
+	}
 	if in.WindowSeconds != nil {
 		in, out := &in.WindowSeconds, &out.WindowSeconds
 		*out = new(int32)
