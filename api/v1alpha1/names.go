@@ -115,6 +115,9 @@ const (
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
 	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
 	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
+	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
+	// writes it when it lets a deletion of the claim pass.
+	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"
 	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed. It is
 	// removed once the machine is ours (mark Managed).
 	ConsentAnnotation = "policy.metalaw.dev/consent"
