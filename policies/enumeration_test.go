@@ -50,7 +50,7 @@ var domains = map[string][]engine.Value{
 	"wipe.failed":           bools(),
 	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
 	"maintenance.granted":   bools(),
-	"operation.name":        enums("None", "park", "unpark", "retry", "sanitize", "force-off-server"),
+	"operation.name":        enums("None", "park", "unpark", "retry", "sanitize", "undo-release", "force-off-server"),
 	"operation.entry":       {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"operation.reset":       bools(),
 	"operation.consented":   bools(),
