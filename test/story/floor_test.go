@@ -57,7 +57,8 @@ const (
 	observing   = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
 	revoked     = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
 	wipeFailed  = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
-	wipes       = "    - ReleaseClaim\n    - {do: BootWipe, when: wipeBoot || poweredOff || !wiping}   # never beside an erase that runs\n"
+	wipes       = "    - ReleaseClaim\n    - {do: PowerOff, when: unheard && mayStop && !wiping}   # at once: it may be what the last holder booted\n" +
+		"    - {do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}   # never beside an erase that runs\n"
 	onlyWipes   = "    - BootWipe\n"
 	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"
 	bootLost    = "    - {rule: WipeBootLost,   to: Initial,   when: running && !wipeBoot && !wiping}   # an erase that runs is let finish\n"
@@ -128,7 +129,7 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		Entry("rule 5: taking a machine found running for ours", "EarnedByBoot", at("Discovery", func(f *policies.Facts) {
 			f.Lifecycle.Marks, f.BMC.Power, f.Probe.Entry = nil, "On", 6
 			f.Boot = policies.BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
-		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: poweredOff || mayStop}", "{do: PowerOn, when: running}"),
+		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "{do: PowerOn, when: running}"),
 		Entry("rule 5: stopping a machine that a claim uses", "NotInUse", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Bound, f.Claim.Power, f.BMC.Power = true, true, "On", "On"
 		}), "when: (released || parkAsked) && mayStop && !wiping}", "when: claimed}"),

@@ -33,16 +33,24 @@ func (o object) fileName() string {
 }
 
 // label adds labels, as the field labels of a kustomization does.
-func (o object) label(pairs map[string]string) {
+func (o object) label(pairs map[string]string) { o.add("labels", pairs) }
+
+func (o object) annotate(pairs map[string]string) { o.add("annotations", pairs) }
+
+// add puts pairs into a map of the object's metadata.
+func (o object) add(field string, pairs map[string]string) {
+	if len(pairs) == 0 {
+		return
+	}
 	metadata, _ := o["metadata"].(map[string]any)
-	labels, _ := metadata["labels"].(map[string]any)
-	if labels == nil {
-		labels = map[string]any{}
+	all, _ := metadata[field].(map[string]any)
+	if all == nil {
+		all = map[string]any{}
 	}
 	for key, value := range pairs {
-		labels[key] = value
+		all[key] = value
 	}
-	metadata["labels"] = labels
+	metadata[field] = all
 }
 
 // kustomization is what the kustomizations in config use of that format.

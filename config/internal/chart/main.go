@@ -110,6 +110,7 @@ func render(p part, o object, used map[string]bool) (dir string, text []byte, er
 		if s.when != "" {
 			when = strings.TrimSpace(strings.Join([]string{p.when, s.when}, " "))
 		}
+		o.annotate(s.annotations)
 		places = append(places, s.places...)
 	}
 	text, err = fill(o, places)

@@ -13,8 +13,10 @@ type setting struct {
 	// object is kind/name.
 	object string
 	// when is a condition under which the object is rendered; empty always renders it.
-	when   string
-	places []place
+	when string
+	// annotations say how Helm installs the object.
+	annotations map[string]string
+	places      []place
 }
 
 // place is a value in an object that a template expression stands for.
@@ -39,6 +41,8 @@ func inManager(path ...any) []any { return append(inPod("containers", 0), path..
 // settings lists every value of the chart but the switches of whole kustomizations, which are in parts.
 var settings = []setting{
 	{object: "Namespace/metalaw-system", when: ".Values.createNamespace"},
+	// Operators change budgets and freeze the fleet: an upgrade must not undo that.
+	{object: "FleetControl/fleet", annotations: map[string]string{"helm.sh/hook": "post-install"}},
 	{object: "PodDisruptionBudget/metalaw-manager", when: "gt (int .Values.replicas) 1"},
 	{object: manager, places: []place{
 		{path: []any{"spec", "replicas"}, want: 2, template: "{{ .Values.replicas }}"},
