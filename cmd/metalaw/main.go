@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newVersionCommand())
+	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newBootCommand(), newVersionCommand())
 	err := root.ExecuteContext(ctrl.SetupSignalHandler())
 	if err != nil {
 		cli.Complain(os.Stderr, err)
