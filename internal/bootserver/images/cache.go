@@ -104,7 +104,8 @@ func (c *cache) open(layer Layer) (*Blob, error) {
 		return nil, fmt.Errorf("cache of boot images: %w", err)
 	}
 	if !verified {
-		if digestOf(file) != digest {
+		found := digestOf(file)
+		if _, err := file.Seek(0, io.SeekStart); err != nil || found != digest {
 			_ = file.Close()
 			_ = os.Remove(c.path(digest)) // it is downloaded again
 			c.forget(digest)
