@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -61,21 +60,35 @@ func (r *Reconciler) Setup(ctx context.Context, mgr ctrl.Manager, workers int) e
 
 // Index declares the indexes that a Source asks by.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, i := range indexes() {
+		if err := indexer.IndexField(ctx, i.object, i.field, i.values); err != nil {
+			return fmt.Errorf("index %s: %w", i.field, err)
+		}
+	}
+	return nil
+}
+
+type index struct {
+	object client.Object
+	field  string
+	values client.IndexerFunc
+}
+
+func indexes() []index {
 	boot := &v1alpha1.ServerBootConfiguration{}
-	return errors.Join(
-		indexer.IndexField(ctx, &v1alpha1.Server{}, fieldindex.ServerBySystemUUID, func(o client.Object) []string {
+	annotated := func(name string, read func(string) string) client.IndexerFunc {
+		return func(o client.Object) []string { return value(read(o.GetAnnotations()[name])) }
+	}
+	return []index{
+		{&v1alpha1.Server{}, fieldindex.ServerBySystemUUID, func(o client.Object) []string {
 			return value(strings.ToLower(o.(*v1alpha1.Server).Spec.SystemUUID)) //nolint:forcetypeassert // the index is of servers
-		}),
-		indexer.IndexField(ctx, boot, fieldindex.BootConfigurationByServer, func(o client.Object) []string {
+		}},
+		{boot, fieldindex.BootConfigurationByServer, func(o client.Object) []string {
 			return value(o.(*v1alpha1.ServerBootConfiguration).Spec.ServerRef.Name) //nolint:forcetypeassert // as above
-		}),
-		indexer.IndexField(ctx, boot, byMedia, func(o client.Object) []string {
-			return value(mediaNameOf(o.GetAnnotations()[v1alpha1.MediaURLAnnotation]))
-		}),
-		indexer.IndexField(ctx, boot, byImage, func(o client.Object) []string {
-			return value(o.GetAnnotations()[v1alpha1.BootImageAnnotation])
-		}),
-	)
+		}},
+		{boot, byMedia, annotated(v1alpha1.MediaURLAnnotation, mediaNameOf)},
+		{boot, byImage, annotated(v1alpha1.BootImageAnnotation, func(image string) string { return image })},
+	}
 }
 
 func value(text string) []string {
