@@ -114,28 +114,34 @@ func (c *client) InsertMedia(ctx context.Context, uri string, want Identity, med
 	if err != nil {
 		return err
 	}
-	var in *mediaDrive
-	for _, d := range drives {
-		switch {
-		case !d.inserted():
-			continue
-		case in == nil && showsImage(string(d.doc.Image), media.URL):
-			in = d
-		case !begins(string(d.doc.Image), media.Ours):
-			return &MediaError{Address: c.base.Host, URI: d.uri, Asked: "insert", Shows: shortImage(string(d.doc.Image)), Remedy: remedyOccupied}
-		default:
-			if err := d.eject(op, uri, want); err != nil {
-				return err
-			}
-		}
-	}
-	if in != nil {
-		return nil
+	in, err := makeRoom(op, drives, uri, want, media)
+	if err != nil || in {
+		return err
 	}
 	if _, _, err := op.checked(uri, want); err != nil {
 		return err
 	}
 	return withoutURL(drives[0].insert(op, media.URL), media.URL)
+}
+
+// makeRoom ejects what may be replaced, and says whether the image is in already.
+func makeRoom(op *operation, drives []*mediaDrive, uri string, want Identity, media MediaRequest) (in bool, err error) {
+	for _, d := range drives {
+		image := string(d.doc.Image)
+		switch {
+		case !d.inserted():
+			continue
+		case !in && showsImage(image, media.URL):
+			in = true
+		case !begins(image, media.Ours):
+			return false, &MediaError{Address: op.c.base.Host, URI: d.uri, Asked: "insert", Shows: shortImage(image), Remedy: remedyOccupied}
+		default:
+			if err := d.eject(op, uri, want); err != nil {
+				return false, withoutURL(err, image)
+			}
+		}
+	}
+	return in, nil
 }
 
 // EjectMedia implements VirtualMedia.

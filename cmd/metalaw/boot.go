@@ -113,7 +113,8 @@ func (o *bootOptions) addServers(ctx context.Context, mgr ctrl.Manager, source b
 	if o.needsCertificate() {
 		watcher, err := certwatcher.New(filepath.Join(o.certDir, "tls.crt"), filepath.Join(o.certDir, "tls.key"))
 		if err != nil {
-			return fmt.Errorf("--cert-dir: %w; put a certificate there that machines and BMCs trust, or add --boot-plaintext and --media-plaintext", err)
+			return fmt.Errorf("--cert-dir: %w; put a certificate there that machines and BMCs trust, "+
+				"or add --boot-plaintext and --media-plaintext", err)
 		}
 		if err := mgr.Add(watcher); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (w *world) withMedia(ways ...string) {
 		w.t.Fatal(err)
 	}
 	own := *b
-	own.Manifest.Settings.Boot.Ways = ways
+	own.Settings.Boot.Ways = ways
 	w.manager.Bundles, w.manager.MediaURL = governed{&own}, bootService
 }
 

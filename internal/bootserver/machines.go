@@ -138,7 +138,7 @@ func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(text)
+	_, _ = w.Write(text) //nolint:gosec // it is JSON for a machine, and nosniff is set
 	m.Log.Info("ignition served", "bootConfiguration", boot.Name, "server", boot.UUID)
 	m.Source.Fetched(r.Context(), boot, DocumentIgnition)
 }

@@ -81,7 +81,8 @@ func (m *media) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if from := peer(r); !m.AnySource && (!boot.BMC.IsValid() || from != boot.BMC) {
-		m.Log.Warn("an ISO was asked for from another address than its BMC's", "bootConfiguration", boot.Name, "from", from.String(), "bmc", boot.BMC.String())
+		m.Log.Warn("an ISO was asked for from another address than its BMC's", "bootConfiguration", boot.Name,
+			"from", from.String(), "bmc", boot.BMC.String())
 		http.NotFound(w, r)
 		return
 	}

@@ -179,7 +179,8 @@ func (x *exchange) medium() (m *Machine, held *medium, path string) {
 	m, path, slots := x.mediaPath()
 	for _, slot := range slots {
 		if m != nil && strings.EqualFold(slot.ID, x.params["medium"]) {
-			return m, m.mediumAt(slot.ID, slot), path + "/" + slot.ID
+			held = m.mediumAt(slot.ID, slot)
+			return m, held, path + "/" + slot.ID
 		}
 	}
 	return nil, nil, ""

@@ -27,7 +27,7 @@ func TestABootFromCdCarriesTheImageOfTheDrive(t *testing.T) {
 			} else {
 				client.do("POST", c.slot+"/Actions/VirtualMedia.InsertMedia", map[string]any{"Image": image}, m.bmc.profile.ResetStatus)
 			}
-			if got := client.get(c.slot); got["Inserted"] != true || got["ConnectedVia"] != "URI" || got["Image"] != image {
+			if got := client.get(c.slot); got["ConnectedVia"] != "URI" || got["Image"] != image {
 				t.Errorf("shows %v", got)
 			}
 			m.SetOverride("Once", c.target)
@@ -40,7 +40,7 @@ func TestABootFromCdCarriesTheImageOfTheDrive(t *testing.T) {
 			} else {
 				client.do("POST", c.slot+"/Actions/VirtualMedia.EjectMedia", map[string]any{}, m.bmc.profile.ResetStatus)
 			}
-			if got := client.get(c.slot); got["Inserted"] != false || got["ConnectedVia"] != "NotConnected" || len(m.Media()) != 0 {
+			if got := client.get(c.slot); got["ConnectedVia"] != "NotConnected" || len(m.Media()) != 0 {
 				t.Errorf("after the eject it shows %v", got)
 			}
 		})

@@ -70,6 +70,12 @@ func buildRoutes() []*route {
 	add(root+"/Chassis", get(getChassisCollection))
 	add(root+"/Chassis/{chassis}", get(getChassis))
 
+	addSystem(add)
+	return list
+}
+
+// addSystem adds the systems and all below them.
+func addSystem(add func(pattern string, methods map[string]handler, open ...string)) {
 	system := root + "/Systems/{system}"
 	add(root+"/Systems", get(getSystems))
 	add(system, getPatch(getSystem, patchSystem))
@@ -91,7 +97,6 @@ func buildRoutes() []*route {
 	addMedia(add, system)
 	// The settings resource has another name with each make, so it comes last.
 	add(system+"/{settings}", getPatch(getSettings, patchSettings))
-	return list
 }
 
 // addMedia adds the virtual media below a system or a manager.

@@ -104,12 +104,15 @@ func (c *cache) open(layer Layer) (*Blob, error) {
 		return nil, fmt.Errorf("cache of boot images: %w", err)
 	}
 	if !verified {
-		found := digestOf(file)
-		if _, err := file.Seek(0, io.SeekStart); err != nil || found != digest {
+		if digestOf(file) != digest {
 			_ = file.Close()
 			_ = os.Remove(c.path(digest)) // it is downloaded again
 			c.forget(digest)
 			return nil, nil
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			_ = file.Close()
+			return nil, fmt.Errorf("cache of boot images: %w", err)
 		}
 		c.mu.Lock()
 		known.verified = true

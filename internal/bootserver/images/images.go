@@ -212,7 +212,8 @@ func (s *Store) Fetch(ctx context.Context, image Image) error {
 		total += layer.Size
 	}
 	if total > s.options.Limit {
-		return fmt.Errorf("image %s: its layers have %d MiB, and the cache holds %d; raise --cache-size", image.Reference(), total>>20, s.options.Limit>>20)
+		return fmt.Errorf("image %s: its layers have %d MiB, and the cache holds %d; raise --cache-size",
+			image.Reference(), total>>20, s.options.Limit>>20)
 	}
 	for kind, layer := range image.Layers {
 		blob, err := s.Open(ctx, image, layer)
