@@ -188,7 +188,7 @@ func TestTheISOIsFoundWhileItsEntryIsCurrent(t *testing.T) {
 		t.Fatalf("%q gives %+v, %v", file, found, err)
 	}
 	content, err := w.ContentOf(t.Context(), found)
-	if text := string(content.Files["metalprobe/config.json"]); err != nil || content.VolumeID != "METALAW" || !strings.Contains(text, `"token":"once"`) {
+	if text := string(content.Files["metalprobe/config.json"]); err != nil || content.VolumeID != "METALPROBE" || !strings.Contains(text, `"token":"once"`) {
 		t.Errorf("content %+v, %v", content, err)
 	}
 	server := w.server.DeepCopy()
@@ -236,7 +236,7 @@ func TestAClaimFindsItsIgnitionOnTheISO(t *testing.T) {
 	}{
 		"an ignition":                  {[]byte(`{"ignition":{"version":"3.4.0"}}`), "config-2", []string{"ignition.json", "openstack/latest/meta_data.json", "openstack/latest/user_data"}, false},
 		"cloud-init":                   {[]byte("#cloud-config\n"), "config-2", []string{"ignition.json", "openstack/latest/meta_data.json", "openstack/latest/user_data"}, false},
-		"no Secret":                    {nil, "METALAW", nil, false},
+		"no Secret":                    {nil, "METALPROBE", nil, false},
 		"an agent without a good file": {[]byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/metalprobe/config.json","contents":{"source":"data:,x"}}]}}`), "", nil, true},
 	} {
 		got, err := content(c.text, bootserver.Boot{UUID: uuid, Name: "tenant/claim"})

@@ -217,9 +217,9 @@ func (s *Source) ignition(ctx context.Context, config *v1alpha1.ServerBootConfig
 	return rendered, nil
 }
 
-// The labels of ISO images. Operating systems look for a configuration drive by the second.
+// The labels of ISO images. The agent knows a USB medium by the first, operating systems a configuration drive by the second.
 const (
-	volumeAgent = "METALAW"
+	volumeAgent = "METALPROBE"
 	volumeClaim = "config-2"
 )
 
