@@ -156,7 +156,7 @@ func (w *world) startManager(t *testing.T, g *WithT) {
 	g.Expect(err).NotTo(HaveOccurred())
 	url, metrics := fmt.Sprintf("http://127.0.0.1:%d", port), prometheus.NewRegistry()
 	g.Expect(controllers.Setup(t.Context(), mgr, store, controllers.Options{Namespace: system, ProbeImage: w.image, WipeImage: w.image, RegistryURL: url,
-		MediaURL: w.mediaURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, RetryPause: time.Millisecond,
+		MediaURL: w.mediaURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, RetryPause: time.Millisecond, NoReleaseGrace: true,
 		Metrics: metrics})).To(Succeed())
 	reports, err := agents.New(agents.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: strings.TrimPrefix(url, "http://"), Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,

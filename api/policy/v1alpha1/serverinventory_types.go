@@ -349,6 +349,14 @@ type Custody struct {
 	// lastHolder is the claim that held the machine last; it is cleared by a verified wipe.
 	// +optional
 	LastHolder *Holder `json:"lastHolder,omitempty"`
+	// minimumTerm is what the last holder asked for by annotation, where that is more than the policy asks for.
+	// +optional
+	// +kubebuilder:validation:Enum=Clear;Purge
+	MinimumTerm SanitizationTerm `json:"minimumTerm,omitempty"`
+	// dataFound is the data that an agent of ours found on the disks, where no claim is known to have left it. It is cleared by a
+	// verified wipe, and by a claim that boots the machine.
+	// +optional
+	DataFound *FoundData `json:"dataFound,omitempty"`
 	// clean is the record that the disks hold no claim's data. The manager takes it away in the write that adds the mark Dirty.
 	// A wipe that was waived leaves none.
 	// +optional
@@ -371,6 +379,20 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Disks []CustodyDisk `json:"disks,omitempty"`
+}
+
+// FoundData is data that an agent found on the disks of a machine before it was offered.
+type FoundData struct {
+	// at is when the manager marked the machine Dirty for it.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+	// disks are the disks, each with what was found there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=768
+	Disks []string `json:"disks,omitempty"`
 }
 
 // CleanCause is what proves that the disks of a machine hold no claim's data.
@@ -432,6 +454,71 @@ type Holder struct {
 	// uid is the claim's UID; empty for a binding made before UIDs were recorded.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+}
+
+// AgentPhase is what an agent is doing in the machine.
+type AgentPhase struct {
+	// entry is the lifecycle entry for which the agent was booted.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// name is the phase, for example network, collect, report or wipe.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// detail says more, for example the disk that is erased.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Detail string `json:"detail,omitempty"`
+	// percent is how much of a wipe is done, in percent of its bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
+	// since is when the manager first heard of the phase. It stays while only detail and percent change.
+	// +required
+	Since metav1.MicroTime `json:"since,omitzero"`
+	// receivedAt is when the manager heard this, by its own clock.
+	// +required
+	ReceivedAt metav1.MicroTime `json:"receivedAt,omitzero"`
+}
+
+// Enrolment binds a lifecycle entry to the key of the first agent that reported in it.
+type Enrolment struct {
+	// entry is the lifecycle entry.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// keyHash is the SHA-256, in lower-case hex, of the key that the agent made; empty where the first report showed no key.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{64})?$`
+	KeyHash string `json:"keyHash,omitempty"`
+	// at is when the entry was bound, by the manager's clock.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+	// voided says that another key was shown for the same entry. The registry refuses every agent of a voided entry.
+	// +optional
+	Voided bool `json:"voided,omitempty"`
+}
+
+// RecordReference names a SanitizationRecord and its place in the chain of the machine.
+type RecordReference struct {
+	// name is the name of the record.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// sequence is the number of the record in the chain.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence,omitempty"`
+	// hash is the hash of the record.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	Hash string `json:"hash,omitempty"`
 }
 
 // DifferenceKind says what became of a part.
@@ -504,6 +591,15 @@ type ServerInventory struct {
 	// custody is what must be remembered of the machine when its Server is gone.
 	// +optional
 	Custody *Custody `json:"custody,omitempty"`
+	// phase is what the agent said last that it is doing.
+	// +optional
+	Phase *AgentPhase `json:"phase,omitempty"`
+	// enrolment is the key that the agent of the present entry showed.
+	// +optional
+	Enrolment *Enrolment `json:"enrolment,omitempty"`
+	// lastRecord is the machine's last SanitizationRecord; the next one continues its chain.
+	// +optional
+	LastRecord *RecordReference `json:"lastRecord,omitempty"`
 }
 
 // ServerInventoryList is a list of inventories.
