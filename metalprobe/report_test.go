@@ -23,10 +23,11 @@ const everything = `{
  "cpu":[{"id":1,"totalCores":2,"totalHardwareThreads":4,"vendor":"v","model":"m","capabilities":["fpu"]}],
  "networkInterfaces":[{"name":"eth0","ipAddresses":["10.0.0.1"],"macAddress":"00:11:22:33:44:55","carrierStatus":"up"}],
  "lldp":[{"name":"eth0","neighbors":[{"chassisId":"c","portId":"p","portDescription":"pd","systemName":"s","systemDescription":"sd","mgmtIp":"10.0.0.9","capabilities":["Bridge"],"vlanId":"7"}]}],
- "storage":[{"path":"/dev/sda","name":"sda","rotational":true,"removable":true,"readOnly":true,"vendor":"v","model":"m","serial":"s","wwid":"w","physicalBlockSize":4096,"logicalBlockSize":512,"hWSectorSize":512,"sizeBytes":1024,"numaNodeID":1}],
+ "storage":[{"path":"/dev/sda","name":"sda","rotational":true,"removable":true,"readOnly":true,"vendor":"v","model":"m","serial":"s","wwid":"w","physicalBlockSize":4096,"logicalBlockSize":512,"hWSectorSize":512,"sizeBytes":1024,"firmware":"f","pciAddress":"0000:00:02.0","slot":"1","content":"Data","contentFound":"GPT","numaNodeID":1}],
  "memory":[{"size":1024,"deviceSet":"d","deviceLocator":"l","bankLocator":"b","memoryType":"t","speed":"s","vendor":"v","serialNumber":"n","assetTag":"a","partNumber":"p","configuredMemorySpeed":"c","minimumVoltage":"1","maximumVoltage":"2","configuredVoltage":"1"}],
- "nics":[{"name":"eth0","mac":"m","pciAddress":"0000:00:01.0","speed":"25000Mb/s","linkModes":["l"],"supportedPorts":["FIBRE"],"firmwareVersion":"f"}],
- "pciDevices":[{"address":"0000:00:01.0","vendor":"v","vendorID":"8086","product":"p","productID":"1572","numaNodeID":1}]}`
+ "nics":[{"name":"eth0","mac":"m","pciAddress":"0000:00:01.0","speed":"25000Mb/s","linkModes":["l"],"supportedPorts":["FIBRE"],"driver":"ice","firmwareVersion":"f"}],
+ "pciDevices":[{"address":"0000:00:01.0","vendor":"v","vendorID":"8086","product":"p","productID":"1572","class":"020000","driver":"i40e","numaNodeID":1}],
+ "problems":[{"source":"disks","message":"m"}]}`
 
 func TestEveryFieldOfTheContractSurvivesDecodingAndEncoding(t *testing.T) {
 	var data Data
@@ -75,22 +76,40 @@ func TestDecodingForeignSpellings(t *testing.T) {
 	}
 }
 
-func TestDigestIgnoresOnlyTheTimestamp(t *testing.T) {
-	var a, b, c Data
-	for text, data := range map[string]*Data{
-		`{"timestamp":1,"cpu":[{"id":1}]}`: &a,
-		`{"timestamp":2,"cpu":[{"id":1}]}`: &b,
-		`{"timestamp":1,"cpu":[{"id":2}]}`: &c,
-	} {
-		if err := json.Unmarshal([]byte(text), data); err != nil {
+func TestDigestIsOfTheHardwareAlone(t *testing.T) {
+	of := func(text string) string {
+		var data Data
+		if err := json.Unmarshal([]byte(text), &data); err != nil {
 			t.Fatal(err)
 		}
+		digest := data.Digest()
+		if data.Timestamp.IsZero() != !strings.Contains(text, "timestamp") {
+			t.Error("the digest changed its data")
+		}
+		return digest
 	}
-	if a.Digest() != b.Digest() {
-		t.Error("two timestamps gave two digests")
-	}
-	if a.Digest() == c.Digest() {
-		t.Error("two processors gave one digest")
+	for name, c := range map[string]struct {
+		before, after string
+		same          bool
+	}{
+		"another time":              {`{"timestamp":1,"cpu":[{"id":1}]}`, `{"timestamp":2,"cpu":[{"id":1}]}`, true},
+		"another processor":         {`{"cpu":[{"id":1}]}`, `{"cpu":[{"id":2}]}`, false},
+		"an address that came late": {`{"networkInterfaces":[{"name":"a"}]}`, `{"networkInterfaces":[{"name":"a","ipAddresses":["fe80::1"]}]}`, true},
+		"a link that went up": {`{"networkInterfaces":[{"name":"a","carrierStatus":"down"}],"nics":[{"mac":"b"}]}`,
+			`{"networkInterfaces":[{"name":"a","carrierStatus":"up"}],"nics":[{"mac":"b","speed":"1000Mb/s"}]}`, true},
+		"another NIC":              {`{"nics":[{"mac":"a"}]}`, `{"nics":[{"mac":"b"}]}`, false},
+		"another place of data":    {`{"storage":[{"content":"Data","contentFound":"GPT"}]}`, `{"storage":[{"content":"Data","contentFound":"byte 9"}]}`, true},
+		"a disk that became blank": {`{"storage":[{"content":"Data"}]}`, `{"storage":[{"content":"Blank"}]}`, false},
+		"another word of a neighbour": {`{"lldp":[{"name":"a","neighbors":[{"chassisId":"c","systemDescription":"up 1 day"}]}]}`,
+			`{"lldp":[{"name":"a","neighbors":[{"chassisId":"c","systemDescription":"up 2 days"}]}]}`, true},
+		"a problem in other words": {`{"problems":[{"source":"lldp","message":"1 s"}]}`, `{"problems":[{"source":"lldp","message":"2 s"}]}`, true},
+		"another problem":          {`{"problems":[{"source":"lldp"}]}`, `{"problems":[{"source":"module"}]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if same := of(c.before) == of(c.after); same != c.same {
+				t.Errorf("same digest: %t, want %t", same, c.same)
+			}
+		})
 	}
 }
 
@@ -107,6 +126,12 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 				NICs:    []policyv1alpha1.NIC{{Name: long}},
 				Storage: []policyv1alpha1.BlockDevice{{Path: "/dev/sda", SizeBytes: -1}}}},
 			[]string{"data.nics[0]: 257 bytes, at most 256", "data.storage[0]: -1 is negative"}},
+		"a word for content that does not exist": {
+			Report{SystemUUID: uuid, Data: Data{Storage: []policyv1alpha1.BlockDevice{{Content: "Empty"}}}},
+			[]string{`data.storage[0].content: "Empty" is none of Blank, Data, Unreadable`}},
+		"a problem without a source": {
+			Report{SystemUUID: uuid, Data: Data{Problems: []policyv1alpha1.ProbeProblem{{Message: "m"}}}},
+			[]string{"data.problems[0].source: empty"}},
 		"a NUL byte":              {Report{SystemUUID: uuid, AgentVersion: "a\x00b"}, []string{"agentVersion: not valid"}},
 		"too many disks":          {Report{SystemUUID: uuid, Data: Data{Storage: make([]policyv1alpha1.BlockDevice, MaxDisks+1)}}, []string{"257 entries"}},
 		"too many addresses deep": {Report{SystemUUID: uuid, Data: Data{NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{{IPAddresses: make([]string, 65)}}}}, []string{"data.networkInterfaces[0].ipAddresses: 65 entries"}},

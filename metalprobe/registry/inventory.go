@@ -18,6 +18,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
 
 const (
@@ -57,17 +58,17 @@ func (r *Registry) update(
 		return false, failed(err)
 	}
 	before := stored.DeepCopy()
-	if refused := r.changed(g, stored, change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
+	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
 		return false, nil
 	}
 	return r.store(ctx, g, change)
 }
 
-// changed calls change for an agent whose key the entry is bound to, or will be.
-func (r *Registry) changed(
-	g grant, stored *policyv1alpha1.ServerInventory, change func(*policyv1alpha1.ServerInventory) *refusal,
+// enrolAnd calls change for an agent whose key the entry is bound to, or will be.
+func enrolAnd(
+	g grant, stored *policyv1alpha1.ServerInventory, now time.Time, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) *refusal {
-	if refused := enrol(stored, g, r.options.Now()); refused != nil {
+	if refused := enrol(stored, g, now); refused != nil {
 		return refused
 	}
 	return change(stored)
@@ -86,35 +87,25 @@ func (r *Registry) store(
 			return false, failed(err)
 		}
 		before := stored.DeepCopy()
-		refused := r.changed(g, stored, change)
-		conflict := refused != nil && refused.outcome == OutcomeKeyConflict
-		if conflict {
+		refused := enrolAnd(g, stored, r.options.Now(), change)
+		if isConflict(refused) {
 			// The manager may have booted the machine again since the cache saw the server.
 			if g, err = r.current(ctx, g); err != nil {
 				return false, failed(err)
 			}
 			stored = before.DeepCopy()
-			refused = r.changed(g, stored, change)
-			conflict = refused != nil && refused.outcome == OutcomeKeyConflict
+			refused = enrolAnd(g, stored, r.options.Now(), change)
 		}
-		switch {
-		case conflict && void(stored, g):
-			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		case refused != nil:
+		if refused != nil && !(isConflict(refused) && void(stored, g)) {
 			return false, refused
-		case fresh:
-			err = r.options.Writer.Create(ctx, stored)
-		case equality.Semantic.DeepEqual(before, stored):
+		}
+		if !fresh && equality.Semantic.DeepEqual(before, stored) {
 			return false, nil
-		default:
-			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		if err = r.write(ctx, before, stored, fresh); err == nil {
+			return refused == nil, refused
 		}
 		switch {
-		case err == nil && conflict:
-			r.conflicts.Inc()
-			return false, refused
-		case err == nil:
-			return true, nil
 		case apierrors.IsInvalid(err):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
@@ -123,6 +114,14 @@ func (r *Registry) store(
 		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// write creates an inventory, or patches the fields that changed, under an optimistic lock.
+func (r *Registry) write(ctx context.Context, before, stored *policyv1alpha1.ServerInventory, fresh bool) error {
+	if fresh {
+		return r.options.Writer.Create(ctx, stored)
+	}
+	return r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // current is a grant with its server as the API server has it now.
@@ -167,6 +166,7 @@ func storeReport(
 	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, now time.Time,
 ) func(*policyv1alpha1.ServerInventory) *refusal {
 	digest := report.Data.Digest()
+	hardware.Trim(&data)
 	purpose := policyv1alpha1.AgentPurpose(g.purpose)
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		former := stored.Report
@@ -182,15 +182,39 @@ func storeReport(
 				return nil
 			}
 		}
-		stored.Report = &policyv1alpha1.ProbeReport{
+		next := &policyv1alpha1.ProbeReport{
 			ReceivedAt:      metav1.NewMicroTime(now),
 			Entry:           g.entry,
 			Purpose:         purpose,
 			Unauthenticated: g.unauthenticated,
 			AgentVersion:    report.AgentVersion,
 			Digest:          digest,
-			Data:            data,
+			Data:            *data.DeepCopy(),
 		}
+		note(stored, next)
+		stored.Report = next
 		return nil
+	}
+}
+
+// note compares a report with the one before it, and keeps that where the hardware differs. A later report of the same boot, in
+// which another disk may have shown up, is compared with what the first one was compared with. A report that showed no token tells
+// nothing reliable, and another version of the agent reads the same hardware in another way.
+func note(stored *policyv1alpha1.ServerInventory, next *policyv1alpha1.ProbeReport) {
+	former := stored.Report
+	if former == nil || former.Unauthenticated || next.Unauthenticated {
+		return
+	}
+	base := former
+	if former.Entry == next.Entry && stored.Previous != nil && len(stored.Differences) > 0 {
+		base = stored.Previous
+	}
+	if base.AgentVersion != next.AgentVersion {
+		stored.Differences = nil
+		return
+	}
+	stored.Differences = hardware.Differences(&base.Data, &next.Data)
+	if len(stored.Differences) > 0 {
+		stored.Previous = base.DeepCopy()
 	}
 }
