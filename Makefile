@@ -128,7 +128,7 @@ verify-words: ## Fail when a hand-written page has a sentence too long, or a wor
 
 .PHONY: kustomize-check
 kustomize-check: $(TOOLS)/.built ## Fail when a kustomization does not build.
-	@for dir in config/default config/samples; do \
+	@for dir in config/default config/boot config/samples; do \
 	  $(TOOLS)/kustomize build $$dir >/dev/null || { echo "verify: $$dir does not build" >&2; exit 1; }; \
 	done
 

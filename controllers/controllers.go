@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -47,6 +48,8 @@ type Options struct {
 	RegistryCA  func() []byte
 	// BootTarget is the boot source for network boots: Pxe or UefiHttp.
 	BootTarget string
+	// MediaURL is the URL by which BMCs reach the boot service; empty where there is none.
+	MediaURL string
 	// BMCCABundle is trusted for BMCs instead of the system's certificates; PEM, may be empty.
 	BMCCABundle []byte
 	// SteadyPoll is how often a BMC is read while nothing is expected to change.
@@ -151,7 +154,8 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,
 		Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
-		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, NoReleaseGrace: o.NoReleaseGrace,
+		BootTarget: o.BootTarget, MediaURL: strings.TrimSuffix(o.MediaURL, "/"), SteadyPoll: o.SteadyPoll, Workers: o.Workers,
+		PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, NoReleaseGrace: o.NoReleaseGrace,
 		AdoptionRate: o.AdoptionRate,
 	})
 }

@@ -18,13 +18,24 @@ var everyWrite = map[string]func(context.Context, BMC) error{
 	"ClearBoot":    func(ctx context.Context, c BMC) error { return c.ClearBoot(ctx, systemURI, self) },
 	"SetBootOrder": func(ctx context.Context, c BMC) error { return c.SetBootOrder(ctx, systemURI, self, []string{"Boot2"}) },
 	"SetLED":       func(ctx context.Context, c BMC) error { return c.SetLED(ctx, systemURI, self, LEDLit) },
+	"InsertMedia": func(ctx context.Context, c BMC) error {
+		return c.InsertMedia(ctx, systemURI, self, MediaRequest{URL: imageOne, Ours: service})
+	},
 	"ResetManager": func(ctx context.Context, c BMC) error { return c.ResetManager(ctx, provenBySystem, true) },
 }
 
 // writable is a BMC on which every write of everyWrite has something to write.
 func writable(t *testing.T) *fakeBMC {
 	f := newFake(t)
-	f.set(systemURI, booting("Off", `"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Hdd"`))
+	f.set(systemURI, strings.TrimSuffix(booting("Off", `"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Hdd"`), "}")+
+		`,"VirtualMedia":{"@odata.id":"/vm"}}`)
+	f.set("/vm", `{"Members":[{"@odata.id":"/vm/1"}]}`)
+	drive := `{"@odata.id":"/vm/1","Id":"1","MediaTypes":["CD"],"Actions":{"#VirtualMedia.InsertMedia":{"target":"/vm/1/insert"}}`
+	f.set("/vm/1", drive+`,"Inserted":false}`)
+	f.on("POST /vm/1/insert", func(w http.ResponseWriter, _ *http.Request) {
+		f.set("/vm/1", drive+`,"Inserted":true,"Image":"`+imageOne+`"}`)
+		w.WriteHeader(http.StatusNoContent)
+	})
 	return f
 }
 

@@ -24,6 +24,7 @@ type managerDoc struct {
 	FirmwareVersion text
 	PowerState      text
 	LastResetTime   text
+	VirtualMedia    link
 	Links           object[struct {
 		ManagerForServers list[link]
 	}]

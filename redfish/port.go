@@ -199,7 +199,7 @@ type Power interface {
 
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
-	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"), in mode UEFI unless
+	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Cd", "Hdd"), in mode UEFI unless
 	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off
 	// (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A target that the BMC does
 	// not list is refused with an *UnsupportedError naming those that it lists. Where the override does not show it asks for
@@ -253,6 +253,7 @@ type BMC interface {
 	Reader
 	Power
 	Boot
+	VirtualMedia
 	Locator
 	ManagerReset
 	Close(ctx context.Context) error

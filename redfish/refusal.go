@@ -20,6 +20,9 @@ func Refused(err error) bool {
 	if override, ok := errors.AsType[*OverrideError](err); ok {
 		return !override.Later
 	}
+	if media, ok := errors.AsType[*MediaError](err); ok {
+		return !media.Later
+	}
 	if is[*UnsupportedError](err) {
 		return true
 	}

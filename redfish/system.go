@@ -34,6 +34,7 @@ type systemDoc struct {
 	BootProgress       object[struct{ LastState, LastStateTime text }]
 	Actions            object[systemActions]
 	EthernetInterfaces link
+	VirtualMedia       link
 	Links              object[struct{ ManagedBy list[link] }]
 	Settings           object[struct{ SettingsObject link }] `json:"@Redfish.Settings"`
 }

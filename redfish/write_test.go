@@ -28,7 +28,11 @@ func TestNothingIsWrittenToAnotherSystem(t *testing.T) {
 		"SetBootOrder": func(ctx context.Context, c BMC, id Identity) error {
 			return c.SetBootOrder(ctx, systemURI, id, []string{"Boot2"})
 		},
-		"SetLED": func(ctx context.Context, c BMC, id Identity) error { return c.SetLED(ctx, systemURI, id, LEDLit) },
+		"InsertMedia": func(ctx context.Context, c BMC, id Identity) error {
+			return c.InsertMedia(ctx, systemURI, id, MediaRequest{URL: imageOne})
+		},
+		"EjectMedia": func(ctx context.Context, c BMC, id Identity) error { return c.EjectMedia(ctx, systemURI, id, "") },
+		"SetLED":     func(ctx context.Context, c BMC, id Identity) error { return c.SetLED(ctx, systemURI, id, LEDLit) },
 	}
 	for name, id := range others {
 		for call, write := range writes {

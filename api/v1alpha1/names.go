@@ -164,6 +164,17 @@ const (
 	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
 	// BootEntryAnnotation on a ServerBootConfiguration is the lifecycle entry for which it was written.
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
+	// BootImageAnnotation on a ServerBootConfiguration is the image by digest that metalaw boot serves. It writes it.
+	BootImageAnnotation = "policy.metalaw.dev/boot-image"
+	// MediaURLAnnotation on a ServerBootConfiguration is the URL of the ISO that metalaw boot serves to the server's BMC while the
+	// boot configuration is in force. metalaw boot writes it; who knows it and sends from the BMC's address can read the ISO.
+	MediaURLAnnotation = "policy.metalaw.dev/media-url"
+	// MediaInsertedAnnotation on a Server says that an image of metalaw boot may be in a virtual drive. The manager writes it before
+	// an image is inserted, and removes it once an eject was read back.
+	MediaInsertedAnnotation = "policy.metalaw.dev/media-inserted"
+	// BootWaysAnnotation on a BMC lists the ways in which its machines boot, the preferred one first, in place of boot.ways of the
+	// bundle: VirtualMedia, Network, or both with a comma.
+	BootWaysAnnotation = "policy.metalaw.dev/boot-ways"
 	// PriorityAnnotation on a ServerClaim is a whole number; claims with a higher one are served first.
 	PriorityAnnotation = "policy.metalaw.dev/priority"
 	// PlacementAnnotation on a ServerClaim is a YAML document that says which servers the claim may have and which it prefers,

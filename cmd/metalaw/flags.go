@@ -73,6 +73,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.ProbeImage, "probe-image", "ghcr.io/metalaw/metalprobe:latest", "image that is booted to inspect a server")
 	f.StringVar(&o.WipeImage, "wipe-image", "", "image that is booted to erase a server; empty uses --probe-image")
 	f.StringVar(&o.BootTarget, "boot-target", "Pxe", "boot source for network boots: Pxe or UefiHttp")
+	f.StringVar(&o.MediaURL, "media-url", "",
+		"URL by which BMCs reach metalaw boot, the same as its --media-url; empty boots nothing from virtual media")
 	f.StringVar(&o.bmcCAFile, "bmc-ca-file", "", "PEM file with the certificates that BMCs are trusted by; empty uses the system's")
 	f.DurationVar(&o.SteadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
 	f.BoolVar(&o.ObserveOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")

@@ -20,7 +20,7 @@ import (
 var version string
 
 func main() {
-	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newVersionCommand())
+	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newBootCommand(), newVersionCommand())
 	err := root.ExecuteContext(ctrl.SetupSignalHandler())
 	if err != nil {
 		cli.Complain(os.Stderr, err)

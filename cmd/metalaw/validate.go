@@ -168,6 +168,11 @@ func (o *options) validateMachines(p *usage.Problems) {
 	p.AddIf(cause != "" && o.WipeImage != "", "wipe-image", o.WipeImage, cause, "write an image, or nothing to use --probe-image")
 	p.AddIf(o.BootTarget != "Pxe" && o.BootTarget != "UefiHttp", "boot-target", o.BootTarget, "there is no such boot source",
 		"write Pxe or UefiHttp")
+	if o.MediaURL != "" {
+		u, err := url.Parse(o.MediaURL)
+		p.AddIf(err != nil || !isHost(u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.User != nil,
+			"media-url", o.MediaURL, "BMCs cannot dial it", "write what --media-url of metalaw boot is, such as https://boot.example:8083")
+	}
 	p.AddIf(o.SteadyPoll < leastPoll, "steady-poll", o.SteadyPoll, "BMCs cannot be read so often",
 		fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
 	p.AddIf(o.PowerGrace <= 0, "power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")

@@ -198,7 +198,7 @@ func (v bootShell) clear(ctx context.Context) loop.Progress {
 		v.server.Spec.BootConfigurationRef = nil
 	}
 	v.server.Status.Lifecycle.Credential = nil
-	return loop.Holds()
+	return v.ejectMedia(ctx)
 }
 
 // deleteOwn deletes an object that this server controls, and no other of that name.

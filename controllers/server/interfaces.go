@@ -18,11 +18,13 @@ type stated struct {
 	status.Stated
 	// assigned is the UUID that was given to the system, and what proves it; empty where none was, or where that cannot be read.
 	assigned bmcsystems.Assignment
+	// ways are those of BootWaysAnnotation.
+	ways string
 }
 
 // statedOn reads the annotations of a BMC for the system at a URI.
 func statedOn(bmc *v1alpha1.BMC, uri string) stated {
-	var s stated
+	s := stated{ways: bmc.Annotations[v1alpha1.BootWaysAnnotation]}
 	macs, err := bmcsystems.ParseMACs(bmc.Annotations[v1alpha1.HostMACsAnnotation])
 	if err != nil {
 		s.Unread = err.Error()

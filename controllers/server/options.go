@@ -97,6 +97,8 @@ type Options struct {
 	RegistryCA  func() []byte
 	// BootTarget is the boot source for network boots: Pxe or UefiHttp.
 	BootTarget string
+	// MediaURL is the URL by which BMCs reach the boot service, without a slash at the end; empty where there is none.
+	MediaURL string
 	// SteadyPoll is how old a reading may be while nothing is expected to change.
 	SteadyPoll time.Duration
 	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again.

@@ -49,9 +49,10 @@ func (v *scope) shows(state redfish.PowerState) bool {
 // powerShell carries out what is decided about the power of a machine, for one effect.
 type powerShell struct {
 	*scope
-	// source is what a power-on boots from, and earns are the marks that come with it.
+	// source is what a boot from the network boots from, earns are the marks that come with a power-on, and way is how it is made.
 	source string
 	earns  []string
+	way    wayIn
 }
 
 // powerOn makes the machine run from the boot configuration in force.
@@ -62,6 +63,9 @@ func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Prog
 	}
 	s.source, want.Boot.Refused = boots.Source(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
 	want.Boot.Wipes = v.boot != nil && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == v1alpha1.BootPurposeWipe
+	if want.Boot.Waits == "" && want.Boot.Refused == "" {
+		s.way, want.Boot.Waits = bootShell{v}.bootWays(s.source)
+	}
 	s.earns = effect.Earns
 	return s.carryOut(ctx, power.Decide(s.input(want)))
 }
@@ -105,7 +109,10 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 	if out.Ask == "" {
 		v.server.Status.Lifecycle.Request = out.Request
 		if out.Shows {
-			return bootShell{v}.clearOverride(ctx)
+			if p := (bootShell{v}).clearOverride(ctx); p.Phase != loop.Done {
+				return p
+			}
+			bootShell{v}.ejectMedia(ctx) // what holds a state back for it is ClearBoot
 		}
 		return out.Progress
 	}
@@ -115,6 +122,9 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 	v.server.Status.Lifecycle.Request = out.Request
 	if !out.Repeats {
 		s.begin(out)
+	}
+	if out.Ask == v1alpha1.PowerActionOn {
+		bootShell{v}.recordMedia(s.way.ways)
 	}
 	id, guarded := power.RequestID(out.Request), v.guarded(s.call(out.Ask), out.Actions...)
 	return out.Progress.Then(func() { // order 1: the record is stored before the BMC is asked
@@ -145,10 +155,7 @@ func (s powerShell) call(action v1alpha1.PowerAction) call {
 		return reset(redfish.ActionForceOff)
 	case v1alpha1.PowerActionOn:
 	}
-	source, mode := s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
-	return func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
-		return bmc.PowerOnOnce(ctx, uri, want, source, mode)
-	}
+	return s.way.powerOn
 }
 
 func reset(action redfish.PowerAction) call {

@@ -268,6 +268,7 @@ func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
 func bmcChanged() predicate.Predicate {
 	return onChange(func(was, now *v1alpha1.BMC) bool {
 		return was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP ||
+			was.Annotations[v1alpha1.BootWaysAnnotation] != now.Annotations[v1alpha1.BootWaysAnnotation] ||
 			was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation] ||
 			was.Annotations[v1alpha1.SystemUUIDsAnnotation] != now.Annotations[v1alpha1.SystemUUIDsAnnotation]
 	})

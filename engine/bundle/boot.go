@@ -19,11 +19,22 @@ const (
 	BootModeLegacy = "Legacy"
 )
 
+// The words of boot.ways.
+const (
+	// BootWayVirtualMedia boots from an ISO that the BMC reads from the boot service.
+	BootWayVirtualMedia = "VirtualMedia"
+	// BootWayNetwork boots from the manager's boot target: PXE or UEFI HTTP.
+	BootWayNetwork = "Network"
+)
+
 // Boot is how machines are booted, and what differs for some models.
 type Boot struct {
 	BootOf
 	// WithoutOverride lets a machine whose BMC shows no boot override be switched on by its boot order, but never for a wipe.
 	WithoutOverride bool
+	// Ways are those in which machines boot, the preferred one first: BootWayVirtualMedia, BootWayNetwork. None is the network
+	// alone, and the annotation of a BMC goes before them.
+	Ways []string
 	// Models differ; the first that fits a machine counts.
 	Models []BootModel
 }
@@ -69,7 +80,9 @@ const (
 	maxBootModels  = 200
 )
 
-func defaultBoot() Boot { return Boot{BootOf: BootOf{FirstWord: defaultFirstWord, Mode: BootModeUEFI}} }
+func defaultBoot() Boot {
+	return Boot{BootOf: BootOf{FirstWord: defaultFirstWord, Mode: BootModeUEFI}}
+}
 
 // keys are what may be said of all machines and of one model.
 func (b *BootOf) keys() []key {
@@ -88,6 +101,7 @@ func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 	var models *yaml.Node
 	readKeys(f, k.Value, k.Name, append(b.keys(),
 		key{"withoutOverride", truth(&b.WithoutOverride)},
+		key{"ways", b.readWays},
 		key{"models", func(_ *yamlpos.File, k yamlpos.Field) { models = k.Value }})...)
 	items := f.Items(models, "models")
 	if len(items) > maxBootModels {
@@ -107,6 +121,23 @@ func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 				"a row of models names no model")
 		}
 		b.Models = append(b.Models, row)
+	}
+}
+
+// readWays reads a list of ways, each of them once.
+func (b *Boot) readWays(f *yamlpos.File, k yamlpos.Field) {
+	b.Ways = nil
+	for _, item := range f.Items(k.Value, k.Name) {
+		var way string
+		word(&way, BootWayVirtualMedia, BootWayNetwork)(f, yamlpos.Field{Name: k.Name, Value: item})
+		if slices.Contains(b.Ways, way) && !f.Told(item) {
+			f.Errorf(item, "setting-word", "", "name each way once", "%s names %s twice", k.Name, way)
+			continue
+		}
+		b.Ways = append(b.Ways, way)
+	}
+	if len(b.Ways) == 0 && !f.Told(k.Value) {
+		f.Errorf(k.Value, "setting-word", "", "write [Network], or [VirtualMedia, Network]", "%s names no way to boot", k.Name)
 	}
 }
 

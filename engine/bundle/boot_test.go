@@ -51,6 +51,9 @@ func TestBootSettingsThatAreRefused(t *testing.T) {
 		"a row that sets nothing":   {`{models: [{model: "X9*"}]}`, "a row of models does not say how its machines are booted"},
 		"more than a day":           {"{firstWord: 25h}", "firstWord cannot be 25h0m0s"},
 		"no duration":               {"{firstWord: soon}", "which is no duration"},
+		"a way that there is not":   {"{ways: [Pxe]}", `ways cannot be "Pxe"`},
+		"a way that is named twice": {"{ways: [Network, Network]}", "ways names Network twice"},
+		"no way at all":             {"{ways: []}", "ways names no way to boot"},
 		"a row without a model":     {"{models: [{firstWord: 5m}]}", "names no model"},
 		"a field that there is not": {"{first: 5m}", "first"},
 		"models that are no list":   {"{models: {a: b}}", "models"},
@@ -61,5 +64,19 @@ func TestBootSettingsThatAreRefused(t *testing.T) {
 				t.Errorf("found %v, want %q", found, c.says)
 			}
 		})
+	}
+}
+
+func TestTheWaysOfABootKeepTheirOrder(t *testing.T) {
+	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: b\nversion: 1.0.0\nsettings:\n"
+	for text, want := range map[string]string{
+		"  releaseGrace: 1s\n":                        "",
+		"  boot: {ways: [VirtualMedia, Network]}\n":   "VirtualMedia Network",
+		"  boot: {ways: [Network], firstWord: 30m}\n": "Network",
+	} {
+		m, found := parseManifest([]byte(head + text))
+		if got := strings.Join(m.Settings.Boot.Ways, " "); got != want || len(found) != 0 {
+			t.Errorf("%q gives %q, %v", text, got, found)
+		}
 	}
 }

@@ -31,6 +31,10 @@ type stand struct{ guests *guest.Guests }
 
 // PoweredOn boots and runs until the machine is switched off.
 func (s stand) PoweredOn(ctx context.Context, m *emulator.Machine, boot emulator.BootSelection) {
+	if boot.MediaURL != "" {
+		s.guests.PoweredOnFromISO(ctx, describe(m), readISO(m, boot.MediaURL))
+		return
+	}
 	from, fromNetwork := networkTargets[boot.Target]
 	if !fromNetwork {
 		from = guest.FromDisk

@@ -51,6 +51,7 @@ func gb200Profile() Profile {
 	p.Expand = Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 6}
 	p.LED, p.ClockIsUnset = LEDBoth, false
 	p.SessionTimeout = 30 * time.Minute
+	p.Media = MediaOffer{OnManager: slots([]string{"CD", "USBStick"}, "USB2", "USB1")}
 	return p
 }
 
@@ -65,7 +66,7 @@ func crayProfile() Profile {
 	p.ExtraNICs = []string{"Not Available"}
 	p.ResetTypes, p.ResetByActionInfo = []ResetType{ResetForceOff, ResetOn, ResetOff}, true
 	p.ManagerPower, p.WeakETags, p.Expand, p.HTTPBootURI, p.LED = false, true, Expand{}, false, LEDNone
-	p.SessionTimeout = 30 * time.Second
+	p.SessionTimeout, p.Media = 30*time.Second, MediaOffer{}
 	return p
 }
 

@@ -55,11 +55,19 @@ func (m *Machine) selectBoot() BootSelection {
 		if o.enabled == "Once" && !m.bmc.profile.OverrideNeverClears {
 			m.clearOverride()
 		}
-		return sel
+		return m.withMedia(sel)
 	}
 	sel.Target = "Hdd"
 	if len(m.order) > 0 {
 		sel.Target = m.bootOption(m.order[0])
+	}
+	return m.withMedia(sel)
+}
+
+// withMedia adds the image that is in the virtual CD drive, where the firmware boots from it. bmc.mu is held.
+func (m *Machine) withMedia(sel BootSelection) BootSelection {
+	if sel.Target == "Cd" {
+		sel.MediaURL = m.insertedCD()
 	}
 	return sel
 }

@@ -244,6 +244,18 @@ func ResetBreaksButHappens() Fault {
 	return Fault{Name: "ResetBreaksButHappens", Method: "POST", Path: pathReset, Action: Action{Execute: true, Reset: true}}
 }
 
+// InsertRefused answers inserts of virtual media 400, as a BMC does that cannot open the URL.
+func InsertRefused() Fault {
+	return Fault{Name: "InsertRefused", Method: "POST,PATCH", Path: root + "/**/VirtualMedia/**", Action: Action{
+		Status: 400, Body: `{"error":{"code":"Base.1.13.GeneralError","message":"Unable to mount remote share."}}`,
+	}}
+}
+
+// EjectIgnored accepts ejects of virtual media and leaves the image in.
+func EjectIgnored() Fault {
+	return Fault{Name: "EjectIgnored", Method: "POST", Path: root + "/**/VirtualMedia/*/Actions/*.EjectMedia", Action: Action{Ignore: true}}
+}
+
 func taskFault(name string, script TaskScript) Fault {
 	return Fault{Name: name, Method: "POST", Path: pathReset, Action: Action{AsTask: &script}}
 }
@@ -285,6 +297,6 @@ func requestFaults() []Fault {
 		reads("PowerReadsPoweringOn", "PoweringOn"), reads("PowerReadsPoweringOff", "PoweringOff"), reads("PowerReadsNonsense", "Standby"),
 		PowerMissing(), StalePower(), PatchRefusedOnce(), PreconditionFailed(), PreconditionRequired(), SuffixedETag(), ResetConflict(),
 		ResetIgnored(), PatchIgnored(), ResetTimesOutButHappens(), ResetBreaksButHappens(), ResetAsTask(),
-		TaskMonitorVanishes(), TaskStuck(), TaskFails(), ClockUnset(),
+		TaskMonitorVanishes(), TaskStuck(), TaskFails(), ClockUnset(), InsertRefused(), EjectIgnored(),
 	}
 }

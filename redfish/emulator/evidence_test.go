@@ -36,6 +36,8 @@ func shown(t *Tree) map[string]any {
 		"SettingsID": filepath.Base("/" + t.hosts[0].settings), "Expand": p.Expand,
 	}
 	_, facts["HTTPBootURI"] = boot["HttpBootUri"]
+	facts["MediaOnManager"], facts["MediaByPatch"] = t.slotIDs(manager), slices.ContainsFunc(t.media, func(s treeSlot) bool { return s.insert == "" })
+	facts["MediaOnSystem"] = t.slotIDs(system)
 	for name, property := range map[string]string{"BootTargets": "BootSourceOverrideTarget", "BootEnabled": "BootSourceOverrideEnabled"} {
 		if listed := words(boot[property+"@Redfish.AllowableValues"]); listed != nil {
 			facts[name] = sorted(listed)
@@ -50,6 +52,24 @@ func shown(t *Tree) map[string]any {
 	return facts
 }
 
+// slotIDs are the slots of virtual media that a resource links, with their types.
+func (t *Tree) slotIDs(owner doc) []MediaSlot {
+	var slots []MediaSlot
+	_, bodies := t.members(t.member(owner, "VirtualMedia"))
+	for _, body := range bodies {
+		slots = append(slots, MediaSlot{ID: text(body, "Id"), Types: words(body["MediaTypes"])})
+	}
+	return slots
+}
+
+// linkedMedia are the slots that the system leads to.
+func (p *Profile) linkedMedia() []MediaSlot {
+	if p.Media.SystemLinksManager {
+		return p.Media.OnManager
+	}
+	return p.Media.OnSystem
+}
+
 func (p *Profile) facts() map[string]any {
 	return map[string]any{
 		"SystemID": p.SystemID, "ManagerID": p.ManagerID, "Manufacturer": p.Manufacturer, "Model": p.Model,
@@ -59,7 +79,7 @@ func (p *Profile) facts() map[string]any {
 		"LocationIndicatorActive": p.LED == LEDLocation || p.LED == LEDBoth,
 		"SettingsID":              filepath.Base("/" + p.SettingsID), "Expand": p.Expand, "HTTPBootURI": p.HTTPBootURI,
 		"BootTargets": sorted(p.BootTargets), "BootEnabled": sorted(p.BootEnabled), "SessionTimeout": p.SessionTimeout.Seconds(),
-		"LockoutAfter": p.LockoutAfter,
+		"LockoutAfter": p.LockoutAfter, "MediaOnManager": p.Media.OnManager, "MediaOnSystem": p.linkedMedia(), "MediaByPatch": p.Media.ByPatch,
 	}
 }
 

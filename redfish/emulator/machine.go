@@ -52,6 +52,8 @@ type Machine struct {
 	formerOverride override
 	overriddenAt   time.Time
 	order          []string
+	// media are the slots that were ever used, by ID or URI.
+	media map[string]*medium
 
 	endGuest  context.CancelFunc
 	guestDone chan struct{}

@@ -170,6 +170,8 @@ type BootSelection struct {
 	Mode string
 	// HTTPBootURI is the URI that the override carried, if any.
 	HTTPBootURI string
+	// MediaURL is the URL of the image in the virtual CD drive, where Target is Cd; empty where the drive is empty.
+	MediaURL string
 	// Boot counts this machine's boots from 1.
 	Boot int
 	// At is when the firmware chose, by the fleet's clock.

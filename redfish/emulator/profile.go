@@ -202,6 +202,8 @@ type Profile struct {
 	NoOverride bool
 	// Health says where the parts of a critical system are named.
 	Health HealthStyle
+	// Media is what virtual media the make offers.
+	Media MediaOffer
 }
 
 // clone copies p so that a change of one machine's profile reaches no other.
@@ -215,6 +217,7 @@ func (p *Profile) clone() *Profile {
 	c.ResetTypes = slices.Clone(p.ResetTypes)
 	c.BootTargets = slices.Clone(p.BootTargets)
 	c.BootEnabled = slices.Clone(p.BootEnabled)
+	c.Media = p.Media.clone()
 	return &c
 }
 

@@ -50,7 +50,23 @@ func genericProfile() Profile {
 		LED:           LEDBoth, ManagerPower: true,
 		SessionTimeout: 30 * time.Minute, MaxSessions: 8,
 		LockoutAfter: 5, LockoutFor: time.Minute,
+		Media: MediaOffer{OnSystem: []MediaSlot{{"CD1", opticalTypes}, {"USB1", []string{"USBStick"}}}},
 	}
+}
+
+// The media types that slots list.
+var (
+	opticalTypes = []string{"CD", "DVD"}
+	anyTypes     = []string{"CD", "DVD", "Floppy", "USBStick"}
+)
+
+// slots are several of one kind.
+func slots(types []string, ids ...string) []MediaSlot {
+	list := make([]MediaSlot, 0, len(ids))
+	for _, id := range ids {
+		list = append(list, MediaSlot{ID: id, Types: types})
+	}
+	return list
 }
 
 // dellProfile: iDRAC has long ids, no ForceOn, few entity tags, refuses If-Match on actions with 412, answers 409 to
@@ -76,6 +92,8 @@ func dellProfile() Profile {
 	p.AccountSlots = 16
 	p.LockoutAfter, p.LockoutFor = 3, 5*time.Minute
 	p.Health = HealthRollups
+	p.Media = MediaOffer{OnSystem: slots([]string{"CD", "DVD", "USBStick"}, "1", "2"),
+		OnManager: []MediaSlot{{"RemovableDisk", []string{"USBStick"}}, {"CD", opticalTypes}}}
 	return p
 }
 
@@ -100,6 +118,7 @@ func hpeProfile() Profile {
 	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
 	p.SessionTimeout = 30 * time.Second
 	p.UUIDNullFor, p.Health = 2*time.Second, HealthAggregate
+	p.Media = MediaOffer{OnManager: []MediaSlot{{"1", []string{"Floppy", "USBStick"}}, {"2", opticalTypes}}}
 	return p
 }
 
@@ -123,6 +142,8 @@ func supermicroProfile() Profile {
 	p.ManagerPower = false
 	p.LockoutAfter = 3
 	p.Health = HealthSummaries
+	p.Media = MediaOffer{OnManager: slots(anyTypes, "VirtualMedia1", "VirtualMedia2", "VirtualMedia3"), SystemLinksManager: true,
+		EjectWhenInserted: true, KeepsImage: true}
 	return p
 }
 
@@ -143,6 +164,8 @@ func lenovoProfile() Profile {
 	p.SettingsID, p.SettingsShows = "Pending", []string{"BootOrder"}
 	p.AccountSlots = 12
 	p.LED, p.SessionTimeout = LEDIndicator, 5*time.Minute
+	media := slots(anyTypes, "EXT1", "EXT2", "EXT3", "EXT4", "Remote1", "Remote2", "Remote3", "Remote4", "RDOC1", "RDOC2")
+	p.Media = MediaOffer{OnSystem: media, OnManager: media, ByPatch: true}
 	return p
 }
 
@@ -163,6 +186,7 @@ func openBMCProfile() Profile {
 	p.HTTPBootURI, p.PatchStatus = false, http.StatusNoContent
 	p.ETags, p.Expand = ETagsNone, Expand{}
 	p.LED, p.ClockIsUnset = LEDBoth, true
+	p.Media = MediaOffer{}
 	p.OverrideSurvivesReset, p.BootProgress = true, true // the tree shows BootProgress None on a machine that is off
 	return p
 }
@@ -181,6 +205,7 @@ func amiProfile() Profile {
 	p.SettingsID, p.SettingsRequired = "SD", true
 	p.PatchStatus = http.StatusNoContent
 	p.SessionTimeout = 30 * time.Second
+	p.Media = MediaOffer{Empty: true}
 	return p
 }
 

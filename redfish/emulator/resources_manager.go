@@ -93,6 +93,9 @@ func getManager(x *exchange) answer {
 	}
 	body["Links"] = all
 	body["Actions"] = doc{"#Manager.Reset": managerReset(path, p)}
+	if len(p.Media.OnManager) > 0 || p.Media.Empty {
+		body["VirtualMedia"] = b.link(path + "/VirtualMedia")
+	}
 	return ok(body)
 }
 

@@ -81,6 +81,12 @@ func (x *exchange) systemBody(m *Machine) doc {
 	if !p.NoSystemNICs {
 		body["EthernetInterfaces"] = b.link(path + "/EthernetInterfaces")
 	}
+	switch {
+	case p.Media.SystemLinksManager:
+		body["VirtualMedia"] = b.link(b.managerPath() + "/VirtualMedia")
+	case len(p.Media.OnSystem) > 0:
+		body["VirtualMedia"] = b.link(path + "/VirtualMedia")
+	}
 	body["Links"] = doc{"Chassis": b.links([]string{b.chassisPath()}), "ManagedBy": b.links([]string{b.managerPath()})}
 	reset := doc{"target": path + "/Actions/ComputerSystem.Reset"}
 	if p.ResetByActionInfo {

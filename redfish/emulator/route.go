@@ -66,9 +66,16 @@ func buildRoutes() []*route {
 	add(root+"/Managers/{manager}/EthernetInterfaces", get(getManagerNICs))
 	add(root+"/Managers/{manager}/EthernetInterfaces/{nic}", get(getManagerNIC))
 	add(root+"/Managers/{manager}/Actions/Manager.Reset", post(postManagerReset))
+	addMedia(add, root+"/Managers/{manager}")
 	add(root+"/Chassis", get(getChassisCollection))
 	add(root+"/Chassis/{chassis}", get(getChassis))
 
+	addSystem(add)
+	return list
+}
+
+// addSystem adds the systems and all below them.
+func addSystem(add func(pattern string, methods map[string]handler, open ...string)) {
 	system := root + "/Systems/{system}"
 	add(root+"/Systems", get(getSystems))
 	add(system, getPatch(getSystem, patchSystem))
@@ -87,9 +94,18 @@ func buildRoutes() []*route {
 	add(system+"/Storage/{storage}/Drives/{drive}", get(getDrive))
 	add(system+"/Storage/{storage}/Volumes", get(getVolumes))
 	add(system+"/Storage/{storage}/Drives/{drive}/Actions/Drive.SecureErase", post(postSecureErase))
+	addMedia(add, system)
 	// The settings resource has another name with each make, so it comes last.
 	add(system+"/{settings}", getPatch(getSettings, patchSettings))
-	return list
+}
+
+// addMedia adds the virtual media below a system or a manager.
+func addMedia(add func(pattern string, methods map[string]handler, open ...string), below string) {
+	media := below + "/VirtualMedia"
+	add(media, get(getMediaCollection))
+	add(media+"/{medium}", getPatch(getMedium, patchMedium))
+	add(media+"/{medium}/Actions/VirtualMedia.InsertMedia", post(postInsertMedia))
+	add(media+"/{medium}/Actions/VirtualMedia.EjectMedia", post(postEjectMedia))
 }
 
 // findRoute finds the route of a path and the values of its variable parts; nil where there is none.

@@ -37,6 +37,7 @@ type Tree struct {
 	folded  map[string]string
 	hosts   []treeHost
 	managed treeManager
+	media   []treeSlot
 	profile Profile
 	manners manners
 	// invented says what every machine behind this tree needs and the tree does not show.

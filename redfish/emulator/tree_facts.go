@@ -55,6 +55,7 @@ func (t *Tree) understand() error {
 		return errors.New("it shows no system with the action ComputerSystem.Reset: nothing behind it could be switched on")
 	}
 	t.findManager(service)
+	t.findMedia(service)
 	t.profile = t.makeProfile(service)
 	return nil
 }
@@ -212,6 +213,7 @@ func (t *Tree) makeProfile(service doc) Profile {
 	p := genericProfile()
 	first := t.hosts[0]
 	p.Name, p.Manufacturer, p.Model, p.SKU = t.Name, first.identity.Manufacturer, first.identity.Model, first.identity.SKU
+	p.Media = MediaOffer{} // slots are served as they were captured
 	p.FirmwareVersion = text(t.doc(t.managed.uri), "FirmwareVersion")
 	p.ManagerID = path.Base(t.managed.uri)
 	p.TrailingSlash = strings.HasSuffix(linkOf(service, "Systems"), "/")

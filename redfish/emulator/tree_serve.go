@@ -57,6 +57,9 @@ func (t *Tree) route(path string) (*route, map[string]string) {
 			return treeRestart, map[string]string{"manager": manager}
 		}
 	}
+	if medium, params := t.mediaRoute(path); medium != nil {
+		return medium, params
+	}
 	uri := t.canonical(path)
 	switch {
 	case uri == root:

@@ -22,6 +22,8 @@ type program struct {
 var programs = []program{
 	{"metalaw manager", "Runs the operator: controllers on the elected replica, webhooks and probe registry on every one.",
 		[]string{"cmd/metalaw"}, "cmd/metalaw/flags.go"},
+	{"metalaw boot", "Prepares boot configurations on the elected replica, and serves machines and BMCs on every one. It is off by default.",
+		[]string{"cmd/metalaw"}, "cmd/metalaw/bootflags.go"},
 	{"metalprobe", "The agent that the probe and the wipe image run. It usually finds what it needs in the file that the ignition brings.",
 		[]string{"metalprobe"}, "metalprobe/run.go"},
 	{"redfish-emulator", "A fleet of BMCs in one process, for tests and demos.",

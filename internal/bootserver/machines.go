@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bootserver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/metalaw/metalaw/internal/bootserver/images"
+)
+
+// Options say what a server answers with.
+type Options struct {
+	Source Source
+	Images *images.Store
+	// URL is where machines reach the service, without a slash at the end.
+	URL string
+	// AnySource serves an ISO to every address that knows its name.
+	AnySource bool
+	// Arch is the architecture of the images: amd64 or arm64.
+	Arch string
+	Log  *slog.Logger
+}
+
+// Machines answers what machines fetch while they boot, with the statuses of boot-operator.
+func Machines(options Options) http.Handler {
+	m := &machines{options}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ipxe/{uuid}", m.ipxe)
+	mux.HandleFunc("GET /ignition/{uuid}", m.ignition)
+	mux.HandleFunc("GET /image", m.image)
+	return mux
+}
+
+type machines struct{ Options }
+
+// maxUUID is the length of a UUID; nothing else is looked up.
+const maxUUID = 36
+
+// machineUUID reads a UUID out of a path; false for anything else, which costs no look-up.
+func machineUUID(text string) (string, bool) {
+	if len(text) != maxUUID {
+		return "", false
+	}
+	for i, c := range []byte(text) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+		if dash && c != '-' || !dash && !hex {
+			return "", false
+		}
+	}
+	return text, true
+}
+
+// refuse answers with the status of an error, and logs what is not usual.
+func (o Options) refuse(w http.ResponseWriter, what string, err error) {
+	switch {
+	case errors.Is(err, ErrUnknown), errors.Is(err, ErrMissing):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	default:
+		o.Log.Error("a boot document was not served", "document", what, "error", err)
+		http.Error(w, "the boot service cannot answer now; its log says why", http.StatusInternalServerError)
+	}
+}
+
+// ipxe compares the UUID exactly, in lower case, as boot-operator does.
+func (m *machines) ipxe(w http.ResponseWriter, r *http.Request) {
+	uuid, ok := machineUUID(r.PathValue("uuid"))
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	boot, err := m.Source.ByUUID(r.Context(), uuid, true)
+	if err == nil && !boot.Image.PXE() {
+		err = fmt.Errorf("%w: image %s has no kernel and initramfs", ErrUnknown, boot.Image.Reference())
+	}
+	if err != nil {
+		m.refuse(w, "iPXE script", err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// The machine is gone where a write fails; there is nobody to tell.
+	_, _ = w.Write([]byte(script(m.URL, boot)))
+	m.Log.Info("iPXE script served", "bootConfiguration", boot.Name, "server", boot.UUID)
+	m.Source.Fetched(r.Context(), boot, DocumentScript)
+}
+
+// script is an iPXE script with the kernel command line of boot-operator.
+func script(service string, boot Boot) string {
+	layer := func(kind images.Kind) string {
+		return service + "/image?" + url.Values{"imageName": {boot.Image.Repository}, "version": {boot.Image.Digest.String()},
+			"layerDigest": {boot.Image.Layers[kind].Digest.String()}}.Encode()
+	}
+	arguments := []string{"initrd=initrd"}
+	if boot.Image.Has(images.SquashFS) {
+		arguments = append(arguments, "gl.ovl=/:tmpfs", "gl.url="+layer(images.SquashFS), "gl.live=1")
+	}
+	arguments = append(arguments, "ip=any", "BOOTIF=01-${netX/mac:hexhyp}")
+	if boot.Ignition {
+		arguments = append(arguments, "ignition.firstboot=1", "ignition.config.url="+service+"/ignition/"+boot.UUID, "ignition.platform.id=metal")
+	}
+	arguments = append(arguments, "console=ttyS0,115200", "console=tty0", "console=ttyAMA0")
+	note := boot.Name
+	if !boot.Ignition {
+		note += " without ignition"
+	}
+	return strings.Join([]string{
+		"#!ipxe", "# boot configuration " + note,
+		"kernel " + layer(images.Kernel) + " " + strings.Join(arguments, " "),
+		"initrd --name initrd " + layer(images.Initramfs), "boot", "",
+	}, "\n")
+}
+
+// ignition takes a UUID in either case. A boot without a Secret ends the connection without an answer, as at boot-operator.
+func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
+	uuid, ok := machineUUID(r.PathValue("uuid"))
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	boot, err := m.Source.ByUUID(r.Context(), uuid, false)
+	if err != nil {
+		m.refuse(w, "ignition", err)
+		return
+	}
+	if !boot.Ignition {
+		panic(http.ErrAbortHandler)
+	}
+	text, err := m.Source.IgnitionOf(r.Context(), boot)
+	if err != nil {
+		m.refuse(w, "ignition", err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text) //nolint:gosec // it is JSON for a machine, and nosniff is set
+	m.Log.Info("ignition served", "bootConfiguration", boot.Name, "server", boot.UUID)
+	m.Source.Fetched(r.Context(), boot, DocumentIgnition)
+}
+
+// image serves a layer of an image that a boot in force names, and no other.
+func (m *machines) image(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	image, err := m.Source.Serves(r.Context(), query.Get("imageName"), query.Get("version"))
+	if err != nil {
+		m.refuse(w, "layer", err)
+		return
+	}
+	layer, has := image.Layer(query.Get("layerDigest"))
+	if !has {
+		http.NotFound(w, r)
+		return
+	}
+	blob, err := m.Images.Open(r.Context(), image, layer)
+	if err != nil {
+		m.refuse(w, "layer", err)
+		return
+	}
+	defer func() { _ = blob.Close() }() // it was only read
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("ETag", `"`+layer.Digest.String()+`"`)
+	http.ServeContent(w, r, "", time.Time{}, blob)
+}
