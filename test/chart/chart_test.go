@@ -101,6 +101,9 @@ func TestTheChartInstallsWhatTheKustomizationsDo(t *testing.T) {
 		"with monitoring": {
 			map[string]any{"createNamespace": true, "monitoring": map[string]any{"enabled": true}}, []string{"default", "prometheus"},
 		},
+		"with the boot service": {
+			map[string]any{"createNamespace": true, "boot": map[string]any{"enabled": true}}, []string{"default", "boot"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(kustomized(t, c.folders...), rendered(t, c.values), spaces); diff != "" {
@@ -151,6 +154,14 @@ func TestAValueReachesItsObject(t *testing.T) {
 			func(o objects) any {
 				return at(o[deployment], "spec", "template", "spec", "imagePullSecrets", 0)["name"]
 			}, "pull"},
+		"the boot service": {
+			map[string]any{"boot": map[string]any{"enabled": true, "url": "https://b:1", "allowRegistries": []any{"r.example", "s.example"}, "extraArgs": []any{"--x"}}},
+			func(o objects) any {
+				args := at(o["Deployment/metalaw-boot"], "spec", "template", "spec", "containers", 0)["args"].([]any)
+				return []any{args[2], args[4], args[len(args)-1]}
+			},
+			[]any{"--boot-url=https://b:1", "--allow-registries=r.example,s.example", "--x"},
+		},
 		"no Namespace, for Helm has made it": {nil,
 			func(o objects) any { return o["Namespace/metalaw-system"] == nil }, true},
 	} {

@@ -34,6 +34,7 @@ type part struct {
 var parts = []part{
 	{folder: "default"},
 	{folder: "prometheus", when: ".Values.monitoring.enabled"},
+	{folder: "boot", when: ".Values.boot.enabled"},
 }
 
 const header = "# Made from the kustomizations by `go generate ./config`; a change here is lost.\n"

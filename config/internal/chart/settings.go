@@ -30,8 +30,9 @@ type place struct {
 }
 
 const (
-	manager  = "Deployment/metalaw-manager"
-	registry = "https://metalaw-registry.metalaw-system.svc:10000"
+	manager     = "Deployment/metalaw-manager"
+	bootService = "Deployment/metalaw-boot"
+	registry    = "https://metalaw-registry.metalaw-system.svc:10000"
 )
 
 func inPod(path ...any) []any { return append([]any{"spec", "template", "spec"}, path...) }
@@ -71,20 +72,43 @@ var settings = []setting{
 		{path: inPod("volumes", -1), template: `{{- with .Values.bmcCA }}
 - {configMap: {name: metalaw-bmc-ca}, name: bmc-ca}
 {{- end }}`},
-		{path: inPod("imagePullSecrets"), template: `{{- with .Values.imagePullSecrets }}
+		{path: inPod("imagePullSecrets"), template: pullSecrets},
+	}},
+	{object: bootService, places: []place{
+		{path: []any{"spec", "replicas"}, want: 2, template: "{{ .Values.boot.replicas }}"},
+		{path: inManager("image"), want: "metalaw:latest", template: "{{ .Values.image | quote }}"},
+		{path: inManager("args", 2), want: "--boot-url=https://metalaw-boot.metalaw-system.svc:8082",
+			template: `{{ printf "--boot-url=%s" .Values.boot.url | quote }}`},
+		{path: inManager("args", 3), want: "--media-url=https://metalaw-media.metalaw-system.svc:8083",
+			template: `{{ printf "--media-url=%s" .Values.boot.mediaURL | quote }}`},
+		{path: inManager("args", 4), want: "--allow-registries=ghcr.io/metalaw",
+			template: `{{ printf "--allow-registries=%s" (join "," .Values.boot.allowRegistries) | quote }}`},
+		{path: inManager("args", -1), template: `{{- range .Values.boot.extraArgs }}
+- {{ . | quote }}
+{{- end }}`},
+		{path: inPod("imagePullSecrets"), template: pullSecrets},
+	}},
+	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot")},
+	{object: "Service/metalaw-media", places: serviceFor(".Values.boot")},
+	{object: "Service/metalaw-registry", places: serviceFor(".Values.registry")},
+}
+
+const pullSecrets = `{{- with .Values.imagePullSecrets }}
 imagePullSecrets:
 {{- toYaml . | nindent 6 }}
-{{- end }}`},
-	}},
-	{object: "Service/metalaw-registry", places: []place{
-		{path: []any{"spec", "type"}, template: `{{- with .Values.registry.serviceType }}
+{{- end }}`
+
+// serviceFor lets values make a Service reachable from outside the cluster.
+func serviceFor(values string) []place {
+	return []place{
+		{path: []any{"spec", "type"}, template: "{{- with " + values + `.serviceType }}
 type: {{ . }}
 {{- end }}`},
-		{path: []any{"metadata", "annotations"}, template: `{{- with .Values.registry.serviceAnnotations }}
+		{path: []any{"metadata", "annotations"}, template: "{{- with " + values + `.serviceAnnotations }}
 annotations:
 {{- toYaml . | nindent 4 }}
 {{- end }}`},
-	}},
+	}
 }
 
 // put writes a mark at the place of an object, and fails where the object does not say there what is expected.

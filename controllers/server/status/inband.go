@@ -53,16 +53,15 @@ func phaseWords(p *policyv1alpha1.AgentPhase) string {
 	return diag.Shortened(fmt.Sprintf("%s; since %s", words, p.Since.UTC().Format(time.RFC3339)), maxQuote)
 }
 
-// inBand is what the agent of the entry before this one had to say that explains why the server came here; empty for nothing.
-func (r *record) inBand() string {
-	l := r.s.Status.Lifecycle
-	if why := wipeFailure(r.Inventory, l.Entry-1); why != "" {
+// inBand is what the agent of an entry had to say that explains why the server left it; empty for nothing.
+func inBand(inventory *policyv1alpha1.ServerInventory, entry int64) string {
+	if why := wipeFailure(inventory, entry); why != "" {
 		return " The agent says: " + why
 	}
-	if found := r.dataWords(); found != "" {
+	if found := dataWords(inventory, entry); found != "" {
 		return " Found: " + found + "."
 	}
-	phase := policies.LastPhase(r.Inventory, l.Entry-1)
+	phase := policies.LastPhase(inventory, entry)
 	if phase == nil {
 		return ""
 	}
@@ -73,10 +72,9 @@ func (r *record) inBand() string {
 	return diag.Shortened(fmt.Sprintf("%s, since %s", words, phase.Since.UTC().Format(time.RFC3339)), maxQuote) + "."
 }
 
-// dataWords names the disks for which the server was marked Dirty in the entry before this one.
-func (r *record) dataWords() string {
-	inv, l := r.Inventory, r.s.Status.Lifecycle
-	if inv == nil || inv.Custody == nil || inv.Custody.DataFound == nil || inv.Report == nil || inv.Report.Entry != l.Entry-1 {
+// dataWords names the disks for which the server was marked Dirty in an entry.
+func dataWords(inv *policyv1alpha1.ServerInventory, entry int64) string {
+	if inv == nil || inv.Custody == nil || inv.Custody.DataFound == nil || inv.Report == nil || inv.Report.Entry != entry {
 		return ""
 	}
 	return diag.Shortened(strings.Join(inv.Custody.DataFound.Disks, ", "), maxQuote)

@@ -52,7 +52,7 @@ func (r *record) maintenanceWaits() (reason, why string) {
 	if r.Gated.Postponed {
 		why = r.Decision.Message
 	}
-	if silent := r.silence(); silent != "" {
+	if silent := silence(r.s.Status.Conditions); silent != "" {
 		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so the manager does not know whether the machine is on"
 	}
 	return reason, why
@@ -88,8 +88,8 @@ func maintenanceRules(b *bundle.Bundle, state engine.State, facts *policies.Fact
 }
 
 // silence says since when the BMC has not answered; empty where it does.
-func (r *record) silence() string {
-	c := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionBMCReachable)
+func silence(conditions []metav1.Condition) string {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionBMCReachable)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return ""
 	}
