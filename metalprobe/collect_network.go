@@ -25,7 +25,9 @@ func (h *Host) interfaces(data *Data) error {
 		if !h.sys().Exists(dir + "/device") {
 			continue
 		}
-		port := policyv1alpha1.ProbeNetworkInterface{Name: name, MACAddress: h.sys().Word(dir + "/address"), CarrierStatus: h.sys().Word(dir + "/operstate")}
+		port := policyv1alpha1.ProbeNetworkInterface{
+			Name: name, MACAddress: h.sys().Word(dir + "/address"), CarrierStatus: h.sys().Word(dir + "/operstate"),
+		}
 		if h.Addresses != nil {
 			if port.IPAddresses, err = h.Addresses(name); err != nil {
 				problems = append(problems, fmt.Errorf("addresses of %s: %w", name, err))

@@ -116,7 +116,9 @@ func (h *Host) controllers(name, dir string) []NVMeController {
 	var found []NVMeController
 	for _, controller := range slices.Compact(names) {
 		base := "sys/class/nvme/" + controller
-		found = append(found, NVMeController{Name: controller, Transport: h.sys().Word(base + "/transport"), PCIVendor: h.sys().Word(base + "/device/vendor")})
+		found = append(found, NVMeController{
+			Name: controller, Transport: h.sys().Word(base + "/transport"), PCIVendor: h.sys().Word(base + "/device/vendor"),
+		})
 	}
 	return found
 }

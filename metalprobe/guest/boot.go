@@ -182,6 +182,7 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 		for _, disk := range m.Disks {
 			info, verdict := disk.Info(), judge(disk)
 			info.Removable = verdict.Standing == metalprobe.DiskNotFixed
+			info.Content, info.ContentFound = "", ""
 			if verdict.Standing == metalprobe.DiskOurs { // the agent reads no other
 				info.Content, info.ContentFound = disk.Content()
 			}
