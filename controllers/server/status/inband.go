@@ -17,7 +17,7 @@ import (
 )
 
 // recordPhase says what the agent of this entry is doing. The registry bounds how often it changes.
-func (r *record) recordPhase() {
+func recordPhase(r *record) {
 	l := r.s.Status.Lifecycle
 	if l == nil {
 		return
@@ -54,12 +54,12 @@ func phaseWords(p *policyv1alpha1.AgentPhase) string {
 }
 
 // inBand is what the agent of the entry before this one had to say that explains why the server came here; empty for nothing.
-func (r *record) inBand() string {
+func inBand(r *record) string {
 	l := r.s.Status.Lifecycle
 	if why := wipeFailure(r.Inventory, l.Entry-1); why != "" {
 		return " The agent says: " + why
 	}
-	if found := r.dataWords(); found != "" {
+	if found := dataWords(r.Inventory, l.Entry-1); found != "" {
 		return " Found: " + found + "."
 	}
 	phase := policies.LastPhase(r.Inventory, l.Entry-1)
@@ -73,10 +73,9 @@ func (r *record) inBand() string {
 	return diag.Shortened(fmt.Sprintf("%s, since %s", words, phase.Since.UTC().Format(time.RFC3339)), maxQuote) + "."
 }
 
-// dataWords names the disks for which the server was marked Dirty in the entry before this one.
-func (r *record) dataWords() string {
-	inv, l := r.Inventory, r.s.Status.Lifecycle
-	if inv == nil || inv.Custody == nil || inv.Custody.DataFound == nil || inv.Report == nil || inv.Report.Entry != l.Entry-1 {
+// dataWords names the disks for which the server was marked Dirty in an entry.
+func dataWords(inv *policyv1alpha1.ServerInventory, entry int64) string {
+	if inv == nil || inv.Custody == nil || inv.Custody.DataFound == nil || inv.Report == nil || inv.Report.Entry != entry {
 		return ""
 	}
 	return diag.Shortened(strings.Join(inv.Custody.DataFound.Disks, ", "), maxQuote)
