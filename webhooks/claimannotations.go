@@ -24,7 +24,8 @@ const annotationPrefix = "policy.metalaw.dev/"
 
 // claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes the last.
 var claimAnnotations = []string{
-	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation, v1alpha1.OperationIDAnnotation,
+	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation,
+	v1alpha1.OperationIDAnnotation,
 }
 
 // checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has

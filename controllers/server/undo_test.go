@@ -45,7 +45,7 @@ func TestAReleaseIsUndoneUntilAWipeIsPrepared(t *testing.T) {
 					change(s)
 				}
 				w := inWorld(t, newMachine(redfish.PowerOn), s)
-				w.manager.subject.NoReleaseGrace = !c.grace
+				w.manager.NoReleaseGrace = !c.grace
 				w.manager.run(time.Second)
 				if got := w.operation(); got != c.want {
 					t.Errorf("the operation: %s, want %s (%+v)", got, c.want, w.server().Status.Operation)

@@ -112,7 +112,8 @@ func diskNames(to *[]string) func(*yamlpos.File, yamlpos.Field) {
 			return true
 		})
 		if len(*to) > maxDisks {
-			f.Errorf(k.Value, "setting-number", "", "name 256 disks at most; a model stands for all of its kind", "%s names %d disks", k.Name, len(*to))
+			f.Errorf(k.Value, "setting-number", "", "name 256 disks at most; a model stands for all of its kind",
+				"%s names %d disks", k.Name, len(*to))
 		}
 	}
 }

@@ -4,7 +4,6 @@ package operations
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -150,7 +149,11 @@ func pastRules(operation string) bool {
 // ByHand says that what is asked for is recorded past the rules: a forced move or a release.
 func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
-	return slices.Contains([]string{v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize}, Asked(s)) || pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
+	switch Asked(s) {
+	case v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize:
+		return true
+	}
+	return pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
 }
 
 // DeclaresClean says that the server is declared clean, asked for or recorded.

@@ -28,7 +28,7 @@ func (r *record) recordConditions() {
 	r.recordOverrideMissing()
 	r.recordHealth()
 	r.recordClaimMissing()
-	r.recordPhase()
+	recordPhase(r)
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()

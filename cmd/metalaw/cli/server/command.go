@@ -143,8 +143,9 @@ var verbs = []verb{
 	{
 		name: "undo-release", operation: v1alpha1.OperationUndoRelease,
 		short: "Take the release of a claim back before its data is erased",
-		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared: within the setting releaseGrace of the policy, and " +
-			"longer where the machine is not off yet. This takes the release record away, waits for that, and prints the claim, with the outcome as a comment. " +
+		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared. That is so within the setting releaseGrace " +
+			"of the policy, and until the machine is off. This takes the release record away, waits for that, and prints the claim, " +
+			"with the outcome as a comment. " +
 			"Apply the claim in its namespace: the server goes back to it with its data. Until then nothing on the server is erased.",
 		example: "  {{.}} server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml\n  kubectl apply -f claim.yaml",
 	},
@@ -152,10 +153,11 @@ var verbs = []verb{
 		name: "sanitize", operation: v1alpha1.OperationSanitize,
 		short: "Erase a server in Error whose disks hold data that no claim left; the data is gone",
 		long: "A server that is new here, adopted or restored is offered only if its disks are blank or wiped (setting offer.accepts). " +
-			"If the agent finds data, the server rests in Error (rule DataOnDisks), and nothing is erased. This has it erased: you answer for the data. " +
+			"If the agent finds data, the server rests in Error (rule DataOnDisks), and nothing is erased. " +
+			"This has it erased: you answer for the data. " +
 			"The manager refuses a server that a claim holds, and admission a request without a reason. " +
 			"It takes the verb \"sanitize\" on servers, beside the right to patch them: ClusterRole metalaw-server-sanitizer.",
-		example: "  # What the agent found\n  kubectl get server rack1-07-system-0 -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].message}'\n\n" +
+		example: "  # What the agent found is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
 			"  {{.}} server sanitize rack1-07-system-0 --reason 'bought used, CHG-40' --wait",
 	},
 	{

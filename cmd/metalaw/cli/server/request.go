@@ -196,27 +196,32 @@ func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 		(op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress) {
 		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
 	}
-	if r.verb.operation == v1alpha1.OperationRelease {
-		if claim := claims.of(s); claim != nil {
-			return refuse("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
-				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
-		}
-	}
-	if r.verb.operation == v1alpha1.OperationSanitize {
-		if ref := s.Spec.ServerClaimRef; ref != nil {
-			return refuse("it names the claim %s/%s; delete the claim, which has it erased", ref.Namespace, ref.Name)
-		}
-	}
-	if r.verb.operation == v1alpha1.OperationDeclareClean {
-		if why := policies.MayNotDeclareClean(s, nil); why != "" {
-			return refuse("%s", why)
-		}
+	if why := r.refusedBeforehand(s, claims); why != "" {
+		return refuse("%s", why)
 	}
 	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
 		return refuse("it is in %s already", r.to)
 	}
 	p.Message = r.words(&p)
 	return p
+}
+
+// refusedBeforehand says why the manager would refuse the request; empty where that is not known.
+func (r *request) refusedBeforehand(s *v1alpha1.Server, claims holders) string {
+	switch r.verb.operation {
+	case v1alpha1.OperationRelease:
+		if claim := claims.of(s); claim != nil {
+			return fmt.Sprintf("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
+				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
+		}
+	case v1alpha1.OperationSanitize:
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			return fmt.Sprintf("it names the claim %s/%s; delete the claim, which has it erased", ref.Namespace, ref.Name)
+		}
+	case v1alpha1.OperationDeclareClean:
+		return policies.MayNotDeclareClean(s, nil)
+	}
+	return ""
 }
 
 func (r *request) words(p *result) string {
