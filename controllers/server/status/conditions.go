@@ -28,7 +28,7 @@ func (r *record) recordConditions() {
 	r.recordOverrideMissing()
 	r.recordHealth()
 	r.recordClaimMissing()
-	recordPhase(r)
+	r.recordPhase()
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()

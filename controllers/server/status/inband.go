@@ -17,7 +17,7 @@ import (
 )
 
 // recordPhase says what the agent of this entry is doing. The registry bounds how often it changes.
-func recordPhase(r *record) {
+func (r *record) recordPhase() {
 	l := r.s.Status.Lifecycle
 	if l == nil {
 		return
@@ -53,16 +53,15 @@ func phaseWords(p *policyv1alpha1.AgentPhase) string {
 	return diag.Shortened(fmt.Sprintf("%s; since %s", words, p.Since.UTC().Format(time.RFC3339)), maxQuote)
 }
 
-// inBand is what the agent of the entry before this one had to say that explains why the server came here; empty for nothing.
-func inBand(r *record) string {
-	l := r.s.Status.Lifecycle
-	if why := wipeFailure(r.Inventory, l.Entry-1); why != "" {
+// inBand is what the agent of an entry had to say that explains why the server left it; empty for nothing.
+func inBand(inventory *policyv1alpha1.ServerInventory, entry int64) string {
+	if why := wipeFailure(inventory, entry); why != "" {
 		return " The agent says: " + why
 	}
-	if found := dataWords(r.Inventory, l.Entry-1); found != "" {
+	if found := dataWords(inventory, entry); found != "" {
 		return " Found: " + found + "."
 	}
-	phase := policies.LastPhase(r.Inventory, l.Entry-1)
+	phase := policies.LastPhase(inventory, entry)
 	if phase == nil {
 		return ""
 	}
