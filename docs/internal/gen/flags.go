@@ -25,7 +25,7 @@ var programs = []program{
 	{"metalaw boot", "Prepares boot configurations on the elected replica, and serves machines and BMCs on every one. It is off by default.",
 		[]string{"cmd/metalaw"}, "cmd/metalaw/bootflags.go"},
 	{"metalprobe", "The agent that the probe and the wipe image run. It usually finds what it needs in the file that the ignition brings.",
-		[]string{"metalprobe"}, "metalprobe/run.go"},
+		[]string{"metalprobe", "metalprobe/machine"}, "metalprobe/machine/run.go"},
 	{"redfish-emulator", "A fleet of BMCs in one process, for tests and demos.",
 		[]string{"redfish/emulator", "cmd/redfish-emulator"}, "cmd/redfish-emulator/main.go"},
 }
@@ -128,8 +128,10 @@ var units = map[string]time.Duration{"Millisecond": time.Millisecond, "Second": 
 func (s *source) duration(of *file, e ast.Expr) (time.Duration, bool) {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
-		unit, ok := units[e.Sel.Name]
-		return unit, ok
+		if unit, ok := units[e.Sel.Name]; ok {
+			return unit, true
+		}
+		return s.durationNamed(of, e)
 	case *ast.BinaryExpr:
 		n, isLiteral := e.X.(*ast.BasicLit)
 		unit, isUnit := s.duration(of, e.Y)
@@ -139,19 +141,19 @@ func (s *source) duration(of *file, e ast.Expr) (time.Duration, bool) {
 		count, err := strconv.ParseInt(n.Value, 10, 64)
 		return time.Duration(count) * unit, err == nil
 	case *ast.Ident:
-		var found time.Duration
-		var ok bool
-		for _, f := range s.files {
-			if f.folder() != of.folder() {
-				continue
-			}
-			eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
-				if spec.Names[i].Name == e.Name {
-					found, ok = s.duration(of, spec.Values[i])
-				}
-			})
-		}
-		return found, ok
+		return s.durationNamed(of, e)
 	}
 	return 0, false
+}
+
+// durationNamed reads the constant that an expression names, in its own package or another one of the program.
+func (s *source) durationNamed(of *file, e ast.Expr) (found time.Duration, ok bool) {
+	for _, f := range s.files {
+		eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
+			if f.refersTo(spec.Names[i]) == of.refersTo(e) {
+				found, ok = s.duration(f, spec.Values[i])
+			}
+		})
+	}
+	return found, ok
 }
