@@ -103,10 +103,14 @@ func exercised(t *testing.T, m *emulator.Machine, endpoint redfish.Endpoint, cre
 			return pool.Get(fmt.Sprintf("b%d", sessions), endpoint, credentials)
 		},
 		limits: limits{Power: time.Second, POST: time.Second, Restart: 5 * time.Second, Poll: 5 * time.Millisecond},
+		media:  "http://192.0.2.1/probe.iso",
 		report: &Report{}, now: time.Now, said: func(Step) {},
 		allowed: func(context.Context) error { return allowed() },
 	}
 	e.run(t.Context())
+	if strings.Contains(fmt.Sprint(m.Media()), "192.0.2.1") {
+		t.Errorf("the image is left in: %v", m.Media())
+	}
 	if m.Power() != emulator.PowerOff {
 		t.Errorf("the machine is left %s", m.Power())
 	}
@@ -114,7 +118,7 @@ func exercised(t *testing.T, m *emulator.Machine, endpoint redfish.Endpoint, cre
 }
 
 func TestAnExerciseOfAnEmulatedMachine(t *testing.T) {
-	m, endpoint, credentials := machine(t, emulator.ProfileOpenBMC)
+	m, endpoint, credentials := machine(t, emulator.ProfileGeneric)
 	report := exercised(t, m, endpoint, credentials, func() error { return nil })
 	got := map[string]Result{}
 	for _, s := range report.Steps {
@@ -125,7 +129,7 @@ func TestAnExerciseOfAnEmulatedMachine(t *testing.T) {
 	}
 	want := map[string]Result{
 		"power on once from Pxe": Passed, "override used, or kept until cleared": Passed, "override cleared": Passed, "force off": Passed,
-		"BMC restart": Passed, "ten sessions, one after the other": Passed,
+		"virtual media in and out": Passed, "BMC restart": Passed, "ten sessions, one after the other": Passed,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || !report.passed() {
 		t.Error(diff)

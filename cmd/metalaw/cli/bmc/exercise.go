@@ -74,6 +74,8 @@ type exercise struct {
 	limits
 	report *Report
 	now    func() time.Time
+	// media is the URL of an image that is inserted and ejected; empty skips that.
+	media string
 	// allowed is asked right before each write; an error ends the exercise.
 	allowed func(ctx context.Context) error
 	said    func(Step)
@@ -94,7 +96,7 @@ func (e *exercise) step(ctx context.Context, name string, try func(ctx context.C
 		if err != nil {
 			s.Result, s.Detail = Failed, err.Error()
 		}
-		if _, offered := errors.AsType[*redfish.UnsupportedError](err); offered {
+		if _, refused := errors.AsType[*redfish.UnsupportedError](err); refused || errors.Is(err, errNoMedia) {
 			s.Result = Skipped
 		}
 	}
@@ -112,6 +114,7 @@ func (e *exercise) run(ctx context.Context) {
 	}
 	// The system goes off whatever came before, also where ctx has ended.
 	e.step(context.WithoutCancel(ctx), "force off", e.powerOff)
+	e.step(ctx, "virtual media in and out", e.insertAndEject)
 	e.step(ctx, "BMC restart", e.restart)
 	e.step(ctx, "ten sessions, one after the other", e.sessions)
 }
@@ -159,6 +162,32 @@ func (e *exercise) powerOff(ctx context.Context) (string, error) {
 	}
 	_, err := e.until(ctx, e.Power, "Off", func(s redfish.SystemSnapshot) bool { return s.Power == redfish.PowerOff })
 	return "", err
+}
+
+// errNoMedia says that virtual media was not tried.
+var errNoMedia = errors.New("no image is named with --media-url")
+
+// insertAndEject inserts an image into an empty drive, and ejects it. InsertMedia refuses a drive that holds another image.
+func (e *exercise) insertAndEject(ctx context.Context) (string, error) {
+	if e.media == "" {
+		return "", errNoMedia
+	}
+	if err := e.allowed(ctx); err != nil {
+		e.ended = err
+		return "", err
+	}
+	drives, err := e.bmc.Media(ctx, e.at.URI)
+	if err != nil {
+		return "", err
+	}
+	if err := e.bmc.InsertMedia(ctx, e.at.URI, e.at.Identity, redfish.MediaRequest{URL: e.media, Ours: e.media}); err != nil {
+		return "", err
+	}
+	// What is in goes out whatever comes.
+	if err := e.bmc.EjectMedia(context.WithoutCancel(ctx), e.at.URI, e.at.Identity, e.media); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d drives take a CD", len(drives)), nil
 }
 
 func (e *exercise) restart(ctx context.Context) (string, error) {

@@ -39,6 +39,7 @@ type qualification struct {
 	terminal *terminal.Terminal
 	name     string
 	limits   limits
+	media    string
 	file     string
 	// held is how long the manager may take to leave the Servers alone.
 	held time.Duration
@@ -51,8 +52,9 @@ func qualifyCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "qualify NAME --yes",
 		Short: "Exercise a spare machine, and write down what its BMC can do",
-		Long: "Switches the machine on with a boot override, watches the firmware use it, clears it, switches the machine off, restarts the BMC, and " +
-			"opens sessions. The manager leaves the BMC and its Servers alone meanwhile (annotation metal.ironcore.dev/operation).\n\n" +
+		Long: "Switches the machine on with a boot override, watches the firmware use it, clears it, switches the machine off, inserts " +
+			"and ejects virtual media, restarts the BMC, and opens sessions. The manager leaves the BMC and its Servers alone " +
+			"meanwhile (annotation metal.ironcore.dev/operation).\n\n" +
 			"It is refused unless each Server of the BMC is Available, unclaimed, cordoned, Off and not Dirty. The result goes into a ConfigMap for " +
 			"the model and firmware, and into a file that names no machine: send it to us.\n\n" +
 			"Exit codes: 0 every step passed or was skipped. 1 a step failed, or the command was refused. 2 the command line makes no sense.",
@@ -82,6 +84,7 @@ func qualifyCommand(flags *access.Flags) *cobra.Command {
 	f.DurationVar(&q.limits.Power, "power-timeout", 2*time.Minute, "how long a power change may take")
 	f.DurationVar(&q.limits.Restart, "restart-timeout", 15*time.Minute, "how long the BMC may be away when it restarts")
 	f.DurationVar(&q.limits.Poll, "poll", 3*time.Second, "time between two reads")
+	f.StringVar(&q.media, "media-url", "", "http or https URL of a small ISO that the BMC can open; empty skips virtual media")
 	f.StringVarP(&q.file, "file", "f", "qualification.yaml", "report to write; one that exists is replaced")
 	return cmd
 }
@@ -190,7 +193,7 @@ func (q *qualification) exercise(ctx context.Context, pool *redfish.Pool, target
 		at := redfish.SystemAt{URI: uri, Identity: s.Identity}
 		count := 0
 		return &exercise{
-			bmc: b, at: at, limits: q.limits, now: time.Now,
+			bmc: b, at: at, limits: q.limits, media: q.media, now: time.Now,
 			open: func() redfish.BMC {
 				count++
 				return pool.Get(fmt.Sprintf("qualify-%d", count), target.Endpoint, target.Credentials)

@@ -24,7 +24,8 @@ type trust struct {
 }
 
 func (t *trust) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.caFile, "bmc-ca-file", "", "PEM file with the certificates that the BMC is trusted by; the BMC's own spec.trust goes before it")
+	cmd.Flags().StringVar(&t.caFile, "bmc-ca-file", "",
+		"PEM file with the certificates that the BMC is trusted by; the BMC's own spec.trust goes before it")
 	cmd.Flags().BoolVar(&t.insecure, "insecure-skip-tls-verify-bmc", false, "trust any certificate of the BMC")
 }
 

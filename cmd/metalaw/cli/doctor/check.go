@@ -285,7 +285,8 @@ func checkBootService(v view) finding {
 	const look = "see the log of the boot service, and kubectl describe serverbootconfigurations"
 	switch {
 	case len(v.boots) == 0:
-		return finding{check, Unknown, "no ServerBootConfiguration exists yet, so none shows whether a boot service answers", "look again when a server boots"}
+		return finding{check, Unknown, "no ServerBootConfiguration exists yet, so none shows whether a boot service answers",
+			"look again when a server boots"}
 	case ready == 0 && len(waiting) > 0:
 		return finding{check, Failed, fmt.Sprintf("no boot service has answered; %d wait: %s", len(waiting), list(waiting)),
 			"install a boot service: docs/install.md"}
@@ -321,7 +322,8 @@ func checkBMCs(v view) finding {
 		return finding{check, Failed, fmt.Sprintf("none of %d is Ready: %s", len(v.bmcs), list(silent)),
 			"see that the manager reaches the BMC network, and the credentials in the BMCSecrets"}
 	case len(silent) > 0:
-		return finding{check, Warned, fmt.Sprintf("%d of %d are not Ready: %s", len(silent), len(v.bmcs), list(silent)), "kubectl describe bmc NAME says why"}
+		return finding{check, Warned, fmt.Sprintf("%d of %d are not Ready: %s", len(silent), len(v.bmcs), list(silent)),
+			"kubectl describe bmc NAME says why"}
 	}
 	return finding{check, Passed, fmt.Sprintf("all %d are Ready", len(v.bmcs)), ""}
 }

@@ -272,8 +272,9 @@ func transformations(text []byte) (encryptionState, error) {
 		for _, pair := range metric.GetLabel() {
 			labels[pair.GetName()] = pair.GetValue()
 		}
-		if strings.HasPrefix(labels["resource"], "bmcsecrets") && labels["status"] == "OK" && !slices.Contains(state.Prefixes, labels["transformer_prefix"]) {
-			state.Prefixes = append(state.Prefixes, labels["transformer_prefix"])
+		ours, prefix := strings.HasPrefix(labels["resource"], "bmcsecrets"), labels["transformer_prefix"]
+		if ours && labels["status"] == "OK" && !slices.Contains(state.Prefixes, prefix) {
+			state.Prefixes = append(state.Prefixes, prefix)
 		}
 	}
 	slices.Sort(state.Prefixes)
