@@ -32,7 +32,9 @@ const root = "/redfish/v1"
 
 // leftOut are parts that are large, and hold nothing of the machine or too much of its owner: schema stores, log entries,
 // sessions and accounts.
-var leftOut = []string{"/jsonschemas", "/$metadata", "/odata", "/sessionservice/sessions", "/accountservice/accounts", "/entries", "/certificates", "/keys"}
+var leftOut = []string{
+	"/jsonschemas", "/$metadata", "/odata", "/sessionservice/sessions", "/accountservice/accounts", "/entries", "/certificates", "/keys",
+}
 
 // Crawl reads every resource that can be reached by links from the service root. What cannot be read is a problem and is left out;
 // an error says that the service root cannot be read or that ctx ended. get reads one resource.

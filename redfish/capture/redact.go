@@ -27,7 +27,7 @@ var secret = []string{"password", "token", "community", "encryptionkey", "authen
 var (
 	uuidPattern = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	macPattern  = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b`)
-	ipv4Pattern = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
+	ipv4Pattern = regexp.MustCompile(`\b(?:\d{1,3}\.){3}\d{1,3}\b`)
 	ipv6Pattern = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4}\b`)
 )
 
@@ -36,7 +36,9 @@ const shortest = 6
 
 // tells reports that a value is replaced wherever its text occurs. A word without a digit, such as Manager, may be a host's name
 // and a part of many paths.
-func tells(value string) bool { return len(value) >= shortest && strings.ContainsAny(value, "0123456789") }
+func tells(value string) bool {
+	return len(value) >= shortest && strings.ContainsAny(value, "0123456789")
+}
 
 // Redact replaces serial numbers, UUIDs, MAC and IP addresses, names of hosts and users, and secrets. One value always becomes
 // the same other value of its form, wherever it occurs, also in paths. salt decides which; keep it to be able to compare captures.
@@ -197,6 +199,6 @@ func is(keys []string, key string) bool {
 
 // isWord tells words that BMCs write where they know no value.
 func isWord(value string) bool {
-	return slices.Contains([]string{"n/a", "na", "none", "null", "unknown", "not specified", "not available", "to be filled by o.e.m.", "default string",
-		"empty", "n/p"}, strings.ToLower(strings.TrimSpace(value)))
+	return slices.Contains([]string{"n/a", "na", "none", "null", "unknown", "not specified", "not available",
+		"to be filled by o.e.m.", "default string", "empty", "n/p"}, strings.ToLower(strings.TrimSpace(value)))
 }

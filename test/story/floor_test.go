@@ -54,10 +54,10 @@ func at(state engine.State, change func(*policies.Facts)) *policies.Facts {
 const (
 	invariants = "- {rule: ProbeNeverOnAClaim, must: \"!held || !ensuring('BootProbe')\"}\n" +
 		"- {rule: StrangersUntouched, must: \"mayStop || state != 'Observing' || !acting()\"}"
-	observing   = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
-	revoked     = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
-	wipeFailed  = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
-	wipes       = "    - ReleaseClaim\n    - {do: PowerOff, when: unheard && mayStop && !wiping}   # at once: it may be what the last holder booted\n" +
+	observing  = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
+	revoked    = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
+	wipeFailed = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
+	wipes      = "    - ReleaseClaim\n    - {do: PowerOff, when: unheard && mayStop && !wiping}   # at once: it may be what the last holder booted\n" +
 		"    - {do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}   # never beside an erase that runs\n"
 	onlyWipes   = "    - BootWipe\n"
 	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"

@@ -42,7 +42,7 @@ const header = "# Made from the kustomizations by `go generate ./config`; a chan
 func run(config string) error {
 	templates, crds := filepath.Join(config, "chart", "templates"), filepath.Join(config, "chart", "crds")
 	for _, dir := range []string{templates, crds} {
-		if err := clear(dir); err != nil {
+		if err := emptied(dir); err != nil {
 			return err
 		}
 	}
@@ -74,8 +74,8 @@ func run(config string) error {
 	return nil
 }
 
-// clear removes what a former run wrote, so that an object that is gone leaves no template.
-func clear(dir string) error {
+// emptied removes what a former run wrote, so that an object that is gone leaves no template.
+func emptied(dir string) error {
 	former, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func render(p part, o object, used map[string]bool) (dir string, text []byte, er
 		}
 		used[s.object] = true
 		if s.when != "" {
-			when = strings.TrimSpace(strings.Join([]string{p.when, s.when}, " "))
+			when = strings.TrimSpace(p.when + " " + s.when)
 		}
 		o.annotate(s.annotations)
 		places = append(places, s.places...)

@@ -269,7 +269,7 @@ func (o ProbeOptions) sign(ctx context.Context, work string, uki []byte) ([]byte
 	if err := os.WriteFile(unsigned, uki, 0o600); err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, sbsign, "--key", o.SignKey, "--cert", o.SignCert, "--output", signed, unsigned) //nolint:gosec // its own
+	command := exec.CommandContext(ctx, sbsign, "--key", o.SignKey, "--cert", o.SignCert, "--output", signed, unsigned)
 	if _, err := output(command); err != nil {
 		return nil, fmt.Errorf("signing the UKI: %w", err)
 	}

@@ -26,8 +26,8 @@ func Command(program string) *cobra.Command {
 	group := terminal.Group(&cobra.Command{
 		Use:   "bmc",
 		Short: "Look at a BMC itself: capture its Redfish tree, qualify its model",
-		Long: "The verbs speak Redfish to the BMC from this machine, with the address, the trust and the credentials of the BMC object. You need the " +
-			"right to read its BMCSecret.",
+		Long: "The verbs speak Redfish to the BMC from this machine, with the address, the trust and the credentials of the BMC object. " +
+			"You need the right to read its BMCSecret.",
 	}, "verb", program+" bmc --help")
 	flags.Register(group)
 	group.AddCommand(captureCommand(flags), qualifyCommand(flags))
@@ -41,8 +41,8 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture NAME [--file FILE]",
 		Short: "Write the Redfish tree of a BMC into an archive, without what identifies its owner",
-		Long: "Reads every resource of the BMC that can be reached by links, and changes nothing. Logs, sessions, accounts and schemas are left out. " +
-			"Serial numbers, UUIDs, MAC and IP addresses, names of hosts and users become others of the same form, and secrets go. The emulator " +
+		Long: "Reads every resource of the BMC that can be reached by links, and changes nothing. Logs, sessions, accounts and schemas are " +
+			"left out. Serial numbers, UUIDs, MAC and IP addresses, names of hosts and users become others of the same form, and secrets go. The emulator " +
 			"serves the archive as a machine. Look through it before you send it: a BMC may show a name in a place that nobody expects.\n\n" +
 			"Exit codes: 0 written. 1 the BMC could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} bmc capture rack1-07",

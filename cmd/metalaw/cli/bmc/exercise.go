@@ -250,7 +250,8 @@ func (e *exercise) until(
 			return s, nil
 		}
 		if e.now().Sub(began) >= limit {
-			return s, errors.Join(fmt.Errorf("it is not %s after %s: power %s, override %s %s", wanted, limit, s.Power, s.Boot.Enabled, s.Boot.Target), err)
+			seen := fmt.Errorf("it is not %s after %s: power %s, override %s %s", wanted, limit, s.Power, s.Boot.Enabled, s.Boot.Target)
+			return s, errors.Join(seen, err)
 		}
 		if err := wait(ctx, e.Poll); err != nil {
 			return s, err

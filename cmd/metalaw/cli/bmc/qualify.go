@@ -55,8 +55,8 @@ func qualifyCommand(flags *access.Flags) *cobra.Command {
 		Long: "Switches the machine on with a boot override, watches the firmware use it, clears it, switches the machine off, inserts " +
 			"and ejects virtual media, restarts the BMC, and opens sessions. The manager leaves the BMC and its Servers alone " +
 			"meanwhile (annotation metal.ironcore.dev/operation).\n\n" +
-			"It is refused unless each Server of the BMC is Available, unclaimed, cordoned, Off and not Dirty. The result goes into a ConfigMap for " +
-			"the model and firmware, and into a file that names no machine: send it to us.\n\n" +
+			"It is refused unless each Server of the BMC is Available, unclaimed, cordoned, Off and not Dirty. The result goes into a ConfigMap " +
+			"for the model and firmware, and into a file that names no machine: send it to us.\n\n" +
 			"Exit codes: 0 every step passed or was skipped. 1 a step failed, or the command was refused. 2 the command line makes no sense.",
 		Example: "  {{.}} server cordon rack1-07-system-0 --reason 'to qualify its model'\n  {{.}} bmc qualify rack1-07 --yes",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -233,7 +233,8 @@ func checkCertificate(v view) finding {
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return finding{check, Failed, "Secret metalaw-webhook-certs: " + err.Error(), "delete the key tls.crt of the Secret; the manager fills it anew"}
+		return finding{check, Failed, "Secret metalaw-webhook-certs: " + err.Error(),
+			"delete the key tls.crt of the Secret; the manager fills it anew"}
 	}
 	until := certificate.NotAfter.Format(time.RFC3339)
 	if left := certificate.NotAfter.Sub(v.now); left <= 0 {
@@ -252,8 +253,8 @@ func checkCertificate(v view) finding {
 	}
 	registry, err := url.Parse(v.manager.RegistryURL)
 	if err == nil && registry.Scheme == "https" && certificate.VerifyHostname(registry.Hostname()) != nil {
-		return finding{check, Failed, fmt.Sprintf("the certificate is not valid for %s, the host of --registry-url; agents refuse it", registry.Hostname()),
-			"give the name with --extra-dns-names"}
+		words := fmt.Sprintf("the certificate is not valid for %s, the host of --registry-url; agents refuse it", registry.Hostname())
+		return finding{check, Failed, words, "give the name with --extra-dns-names"}
 	}
 	return finding{check, Passed, "the serving certificate is good until " + until, ""}
 }

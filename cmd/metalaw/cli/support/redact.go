@@ -23,7 +23,7 @@ var secrets = []*regexp.Regexp{
 }
 
 // harmless are names of fields that match above and hold no secret: names of objects and hashes.
-var harmless = regexp.MustCompile(`(?i)^["']?(?:[a-z]*secretref|[a-z]*secretname|ignitionsecretref|bmcsecretref|tokenhash|secret)["']?\s*[:=]\s*["']?$`)
+var harmless = regexp.MustCompile(`(?i)^["']?(?:[a-z]*secretref|[a-z]*secretname|tokenhash|secret)["']?\s*[:=]\s*["']?$`)
 
 // redact takes out of a text what may be a secret, and counts it.
 func redact(text []byte) ([]byte, int) {
