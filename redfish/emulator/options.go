@@ -113,6 +113,17 @@ type Hardware struct {
 	CoresPerSocket int
 	MemoryBytes    int64
 	BIOSVersion    string
+	// DIMMs are the memory modules; empty shows two without numbers, of half the memory each.
+	DIMMs []DIMM
+}
+
+// DIMM is one memory module.
+type DIMM struct {
+	Locator      string
+	Manufacturer string
+	SerialNumber string
+	PartNumber   string
+	SizeBytes    int64
 }
 
 // MachineSpec describes one machine. Every field may stay zero; the fleet fills in what the seed decides.
@@ -160,6 +171,14 @@ type Guest interface {
 	PoweredOff(m *Machine)
 }
 
+// PowerButton is a Guest that hears of graceful requests. Its machine goes on until the guest ends by itself and says so by
+// Machine.GuestEnded, as the BMC of a real machine does not know when an operating system has ended.
+type PowerButton interface {
+	Guest
+	// Press tells the guest that somebody asks it to end. It is called in a goroutine of its own, beside PoweredOn.
+	Press(m *Machine)
+}
+
 // BootSelection is what a machine boots.
 type BootSelection struct {
 	// Target is Pxe, UefiHttp, Hdd, Cd, ...
@@ -170,6 +189,8 @@ type BootSelection struct {
 	Mode string
 	// HTTPBootURI is the URI that the override carried, if any.
 	HTTPBootURI string
+	// MediaURL is the URL of the image in the virtual CD drive, where Target is Cd; empty where the drive is empty.
+	MediaURL string
 	// Boot counts this machine's boots from 1.
 	Boot int
 	// At is when the firmware chose, by the fleet's clock.
