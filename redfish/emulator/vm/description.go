@@ -50,6 +50,8 @@ const (
 	Virtio Bus = "virtio"
 	// SATA is a disk at the AHCI controller of the chipset.
 	SATA Bus = "sata"
+	// ATA is a disk at a PIIX3 controller, whose driver is in Debian's cloud kernel, which has none for AHCI.
+	ATA Bus = "ata"
 	// SCSI is a disk at a virtio SCSI controller.
 	SCSI Bus = "scsi"
 )
@@ -81,7 +83,7 @@ func (d Description) dimm() emulator.DIMM {
 
 // drives are the disks as the BMC shows them.
 func (d Description) drives() []emulator.DriveSpec {
-	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA,
+	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA, ATA: emulator.TransportSATA,
 		SCSI: emulator.TransportSAS, Virtio: emulator.TransportVirtio}
 	drives := []emulator.DriveSpec{}
 	for _, disk := range d.Disks {

@@ -84,7 +84,7 @@ func (d Description) networkFlags(f files, boot source) []string {
 
 func (d Description) diskFlags(boot source) []string {
 	var args []string
-	scsi, sata := false, 0
+	scsi, sata, ata := false, 0, 0
 	for i, disk := range d.Disks {
 		drive := fmt.Sprintf("if=none,id=disk%d,format=raw,discard=%s", i, map[bool]string{true: "ignore", false: "unmap"}[disk.IgnoreDiscard])
 		if disk.ReadOnly {
@@ -103,6 +103,12 @@ func (d Description) diskFlags(boot source) []string {
 		case SATA:
 			device = fmt.Sprintf("ide-hd,bus=ide.%d", sata)
 			sata++
+		case ATA:
+			if ata == 0 {
+				args = append(args, "-device", "piix3-ide,id=piix")
+			}
+			device = fmt.Sprintf("ide-hd,bus=piix.%d", ata)
+			ata++
 		case SCSI:
 			device = "scsi-hd,bus=scsi0.0"
 			if disk.Removable {
