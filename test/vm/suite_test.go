@@ -35,6 +35,8 @@ const (
 	booted = 90 * time.Second
 	// wiped is ten times a boot with a wipe of small disks.
 	wiped = 2 * time.Minute
+	// chained is ten times a boot of the whole image by iPXE.
+	chained = 150 * time.Second
 	// soon is for what needs no boot.
 	soon = 20 * time.Second
 )

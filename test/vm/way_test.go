@@ -13,7 +13,11 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator/vm"
 )
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	// phaseBeforeFreeze is on the console once the agent begins with the network.
+	phaseBeforeFreeze = "metalprobe: network"
+)
 
 var _ = Describe("A machine that truly boots", Ordered, func() {
 	var m machine

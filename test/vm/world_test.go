@@ -134,6 +134,14 @@ func (w *world) startManager(ctx context.Context) {
 	}
 }
 
+// restartWith ends the manager and starts one that boots that image to inspect.
+func (w *world) restartWith(ctx context.Context, image string) {
+	GinkgoHelper()
+	w.stopManager()
+	w.probeImage = image + ":1"
+	w.startManager(ctx)
+}
+
 // stopManager ends the manager, if one runs.
 func (w *world) stopManager() {
 	GinkgoHelper()

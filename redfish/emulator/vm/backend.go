@@ -23,8 +23,8 @@ import (
 type Chain string
 
 const (
-	// Direct lets the host read the boot provider's iPXE script and give kernel, initramfs and command line to QEMU.
-	Direct Chain = "direct"
+	// Direct, the default, lets the host read the boot provider's iPXE script and give kernel, initramfs and command line to QEMU.
+	Direct Chain = ""
 	// IPXE lets the iPXE of the machine's first network card ask the boot provider itself.
 	IPXE Chain = "ipxe"
 )
@@ -75,9 +75,9 @@ func New(options Options) (*Backend, error) {
 	return &Backend{options: options, accelerator: options.Accelerator, fetcher: newFetcher(options.HTTP, images)}, nil
 }
 
-// Machine describes a virtual machine for Fleet.Add; ask and change Chain before it boots.
+// Machine describes a virtual machine for Fleet.Add.
 func (b *Backend) Machine(d Description) (emulator.MachineSpec, *VM) {
-	machine := &VM{backend: b, description: d, chain: Direct}
+	machine := &VM{backend: b, description: d}
 	spec := d.spec()
 	spec.Guest = machine
 	return spec, machine
@@ -89,17 +89,9 @@ type VM struct {
 	description Description
 
 	mu      sync.Mutex
-	chain   Chain
 	boots   int
 	monitor *monitor
 	pid     int
-}
-
-// SetChain says how the machine boots from the network from now on.
-func (v *VM) SetChain(chain Chain) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.chain = chain
 }
 
 // Description is what the machine was made from.
@@ -164,14 +156,22 @@ func (v *VM) PoweredOff(*emulator.Machine) {}
 
 // Press pushes the machine's ACPI power button.
 func (v *VM) Press(*emulator.Machine) {
+	if err := v.tell("system_powerdown"); err != nil {
+		v.backend.options.Log.Warn("power button not pressed", "machine", v.description.Name, "error", err)
+	}
+}
+
+// Freeze stops the machine's processors, as a machine does that hangs. It stays on until it is switched off.
+func (v *VM) Freeze() error { return v.tell("stop") }
+
+func (v *VM) tell(command string) error {
 	v.mu.Lock()
 	monitor := v.monitor
 	v.mu.Unlock()
-	if monitor != nil {
-		if err := monitor.send("system_powerdown"); err != nil {
-			v.backend.options.Log.Warn("power button not pressed", "machine", v.description.Name, "error", err)
-		}
+	if monitor == nil {
+		return fmt.Errorf("machine %s: QEMU does not listen: switch the machine on first", v.description.Name)
 	}
+	return monitor.send(command)
 }
 
 // run starts QEMU and waits for its end; rebooted says that the guest ended by a reset.

@@ -45,12 +45,9 @@ const retry = 500 * time.Millisecond
 
 // choose says what the machine boots. It asks the boot provider until that answers, as firmware does.
 func (v *VM) choose(ctx context.Context, m *emulator.Machine, boot emulator.BootSelection) (source, error) {
-	v.mu.Lock()
-	chain := v.chain
-	v.mu.Unlock()
 	switch boot.Target {
 	case "Pxe", "UefiHttp":
-		if chain == IPXE {
+		if v.description.Chain == IPXE {
 			return source{bootFile: inGuest(strings.TrimSuffix(v.backend.options.ProviderURL, "/") + "/ipxe/${uuid}")}, nil
 		}
 		return v.insist(ctx, func() (source, error) { return v.direct(ctx, strings.ToLower(m.InBandUUID())) })

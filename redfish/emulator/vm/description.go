@@ -28,6 +28,8 @@ type Description struct {
 	DIMM      emulator.DIMM
 	NICs      []NIC
 	Disks     []Disk
+	// Chain is how it boots from the network.
+	Chain Chain
 	// Profile names the make of the BMC; empty takes the fleet's.
 	Profile string
 }
