@@ -3,12 +3,8 @@
 package vm
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -154,30 +150,12 @@ func operate(ctx context.Context, m machine, operation string) {
 	}).Should(Succeed())
 }
 
-// scan reads every byte of an image: whether a marker of the workload is in it, and where the first byte is that is not zero; -1
-// where there is none.
+// scan reads every byte of an image.
 func scan(path string) (marked bool, firstUsed int64) {
 	GinkgoHelper()
-	file, err := os.Open(path)
+	marked, firstUsed, err := images.Scan(path)
 	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = file.Close() }()
-	const piece = 1 << 20
-	zeros, buffer := make([]byte, piece), make([]byte, piece)
-	firstUsed = -1
-	for at := int64(0); ; at += piece {
-		n, err := io.ReadFull(file, buffer)
-		if n > 0 && !bytes.Equal(buffer[:n], zeros[:n]) {
-			if firstUsed < 0 {
-				firstUsed = at + int64(bytes.IndexFunc(buffer[:n], func(r rune) bool { return r != 0 }))
-			}
-			// The workload writes whole sectors, so no marker lies across two pieces.
-			marked = marked || bytes.Contains(buffer[:n], []byte(images.Marker))
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return marked, firstUsed
-		}
-		Expect(err).NotTo(HaveOccurred())
-	}
+	return marked, firstUsed
 }
 
 // expectBlank finds that every byte of the images is zero.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package vm holds the specs of machines that truly boot: the whole operator against a real API server, emulated BMCs whose machines
-// are virtual ones, and the agent's image in them. It needs QEMU and what `make probe-image` builds; `make test-vm` runs it.
+// are virtual ones, and the agent's image in them. It needs QEMU and what `make vm-images` builds; `make test-vm` runs it.
 package vm
 
 import (

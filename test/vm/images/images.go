@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images names what virtual machines of tests and of the demo boot: the agent's image as `make probe-image` builds it, and a
+// Package images names what virtual machines of tests and of the demo boot: the agent's image as `make vm-images` builds it, and a
 // tenant's workload beside the same kernel and modules.
 package images
 
@@ -34,11 +34,11 @@ func Load(root, dir string) (map[string]bootprovider.Image, error) {
 	}
 	all := map[string]bootprovider.Image{}
 	for name, folder := range map[string]string{Probe: "cloud", ProbeFull: "amd64"} {
-		image := bootprovider.Image{Kernel: filepath.Join(root, "bin/image", folder, "vmlinuz"),
-			Initramfs: []string{filepath.Join(root, "bin/image", folder, "initramfs.zst")}}
+		image := bootprovider.Image{Kernel: filepath.Join(root, "bin/vm-image", folder, "vmlinuz"),
+			Initramfs: []string{filepath.Join(root, "bin/vm-image", folder, "initramfs.zst")}}
 		for _, file := range append([]string{image.Kernel}, image.Initramfs...) {
 			if _, err := os.Stat(file); err != nil {
-				return nil, fmt.Errorf("images of virtual machines: %w: run `make probe-image`", err)
+				return nil, fmt.Errorf("images of virtual machines: %w: run `make vm-images`", err)
 			}
 		}
 		all[name] = image
