@@ -61,6 +61,8 @@ type Options struct {
 	RetryPause time.Duration
 	// BootGrace stands in for boot.firstWord of every bundle; default 0, by which that is in force.
 	BootGrace time.Duration
+	// NoReleaseGrace lets a release take effect at once, whatever releaseGrace of a bundle says: for demos and tests.
+	NoReleaseGrace bool
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
 	// Admission fails until the webhooks of this process listen. The controllers that write what those judge begin no sooner, but
@@ -149,7 +151,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,
 		Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
-		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
+		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, NoReleaseGrace: o.NoReleaseGrace,
 		AdoptionRate: o.AdoptionRate,
 	})
 }

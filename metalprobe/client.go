@@ -75,6 +75,8 @@ type Client struct {
 	BaseURL string
 	// Token is the bearer token; empty sends none.
 	Token string
+	// Key is what NewKey made for this boot; empty sends none.
+	Key string
 	// HTTP does the calls; NewHTTPClient makes one. Nil means NewHTTPClient without a CA bundle.
 	HTTP *http.Client
 	// AgentVersion is told with each report; empty means not said.
@@ -217,6 +219,9 @@ func (c *Client) once(ctx context.Context, method, path string, content []byte, 
 	}
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.Key != "" {
+		request.Header.Set(KeyHeader, c.Key)
 	}
 	response, err := cmp.Or(c.HTTP, fallback).Do(request)
 	if err != nil {

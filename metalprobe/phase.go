@@ -4,6 +4,7 @@ package metalprobe
 
 import (
 	"context"
+	"errors"
 	"net/http"
 )
 
@@ -22,6 +23,24 @@ type PhaseReport struct {
 	Percent int32 `json:"percent,omitempty"`
 	// UptimeSeconds is how long the machine has been up.
 	UptimeSeconds int64 `json:"uptimeSeconds,omitempty"`
+}
+
+// Validate says everything that is wrong with a phase. It changes nothing.
+func (p *PhaseReport) Validate() error {
+	var b bounds
+	if _, err := NormalizeUUID(p.SystemUUID); err != nil {
+		b.note("%w", err)
+	}
+	if p.Phase == "" {
+		b.note("phase: empty")
+	}
+	b.text("phase", &p.Phase, MaxPhase)
+	b.text("detail", &p.Detail, maxText)
+	if p.Percent < 0 || p.Percent > 100 {
+		b.note("percent: %d is not between 0 and 100", p.Percent)
+	}
+	natural(&b, "uptimeSeconds", &p.UptimeSeconds)
+	return errors.Join(b.problems...)
 }
 
 // Phase tells what the agent is doing. A repeated call is harmless.

@@ -58,9 +58,10 @@ const (
 	OperationUnpark  = "unpark"
 	OperationRetry   = "retry"
 	OperationRelease = "release"
+	OperationUndo    = v1alpha1.OperationUndoRelease
 )
 
-var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease}, resets...)
+var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease, OperationUndo}, resets...)
 
 // resets are the operations that ask for one reset or power change.
 var resets = []string{v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,

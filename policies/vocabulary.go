@@ -42,7 +42,7 @@ func buildVocabulary() *engine.Vocabulary {
 		Destinations: destinations,
 		Resumes:      resumes,
 		Operations:   operations,
-		Handled:      []string{OperationRelease},
+		Handled:      []string{OperationRelease, OperationUndo},
 		Moves:        []string{v1alpha1.RuleAdopted, v1alpha1.RuleForced},
 
 		Axioms:    axioms,

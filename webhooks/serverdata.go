@@ -21,7 +21,8 @@ const (
 
 // guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
 // forged release record would cause a wipe, a lost holder would forget one.
-var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedClaimAnnotation}
+var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedClaimAnnotation,
+	v1alpha1.ReleasedSpecAnnotation}
 
 // holdsData says in words why a server is taken to hold somebody's data; empty where it is not. inventory may be nil.
 func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) string {
@@ -65,7 +66,7 @@ func checkAnnotations(c review.Change[v1alpha1.Server], found *review.Findings) 
 	for _, name := range guarded {
 		is, set := c.New.Annotations[name]
 		if c.Created() {
-			if set && (name == v1alpha1.ReleasedClaimAnnotation || name == v1alpha1.ReleasedAtAnnotation) {
+			if set && (name == v1alpha1.ReleasedClaimAnnotation || name == v1alpha1.ReleasedAtAnnotation || name == v1alpha1.ReleasedSpecAnnotation) {
 				found.Deny(field.Forbidden(path.Key(name), fmt.Sprintf(
 					"a release record leads to a wipe and cannot come with a new server; "+
 						"leave it out, and where the claim has ended set annotation %s: %s afterwards",

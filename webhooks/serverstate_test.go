@@ -76,7 +76,7 @@ func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *
 		"not within the entry that it had":   {at("Initial", "default", v1alpha1.RuleAdopted, 3), false, true},
 		"not under the revision that it had": {at("Initial", "bad", v1alpha1.RuleAdopted, 4), false, true},
 		"by no other rule":                   {at("Initial", "default", "Wiped", 4), false, true},
-		"and nowhere else":                   {at("Reserved", "default", v1alpha1.RuleAdopted, 4), false, true},
+		"and nowhere else":                   {at("Available", "default", v1alpha1.RuleAdopted, 4), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var found review.Findings

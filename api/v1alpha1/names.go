@@ -38,6 +38,8 @@ const (
 	OperationRetryFailedStateResource = "retry-failed-state-resource"
 	// OperationRelease records by hand that a claim which vanished has ended; refused while the claim exists.
 	OperationRelease = "release"
+	// OperationUndoRelease takes a release back before the erase begins: the claim may be applied again then.
+	OperationUndoRelease = "undo-release"
 	// OperationForce moves a server into the state of ForceToAnnotation, past the rules of the policy.
 	OperationForce = "force"
 	// OperationDeclareClean offers a server in Error whose status was lost: somebody answers for its disks. It is refused for
@@ -108,8 +110,14 @@ const (
 	ClaimUIDAnnotation = "policy.metalaw.dev/claim-uid"
 	// ReleasedClaimAnnotation on a Server is the UID of the claim that ended; without it nothing is wiped.
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
-	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339).
+	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). A release by hand dates it back by the grace of the
+	// policy, because the claim had ended before.
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
+	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
+	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
+	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
+	// writes it when it lets a deletion of the claim pass.
+	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"
 	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed. It is
 	// removed once the machine is ours (mark Managed).
 	ConsentAnnotation = "policy.metalaw.dev/consent"

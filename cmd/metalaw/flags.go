@@ -73,6 +73,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.SteadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
 	f.BoolVar(&o.ObserveOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
 	f.DurationVar(&o.PowerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
+	f.BoolVar(&o.NoReleaseGrace, "no-release-grace", false,
+		"let releases take effect at once, whatever releaseGrace of the policy says; for demos and load tests")
 	f.IntVar(&o.AdoptionRate, "adoption-rate", 10,
 		"how many servers a second come under another policy revision while they rest, and how many halted ones besides")
 	f.IntVar(&o.Workers, "workers", 16, "how many servers are looked at side by side")

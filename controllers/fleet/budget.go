@@ -36,12 +36,14 @@ type share struct {
 	// covers is how many machines with the value the budget is about.
 	covers int
 	used   counter
+	// stays says that the share is told of also where there is no machine.
+	stays bool
 }
 
 func newAccount(b *policyv1alpha1.Budget) *account {
 	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds), shares: map[string]*share{}}
 	if b.Per == "" {
-		a.shares[""] = &share{covers: 1} // told of also where there is no machine
+		a.shares[""] = &share{stays: true}
 	}
 	return a
 }
@@ -80,7 +82,7 @@ func (a *account) remove(name string, m *machine) {
 	}
 	s.used.drop(name)
 	s.covers--
-	if s.covers == 0 {
+	if s.covers == 0 && !s.stays {
 		delete(a.shares, value)
 	}
 }
@@ -99,10 +101,11 @@ func (a *account) use(value, asks string, now time.Time) (used int32, free time.
 // is room, and where that cannot be told.
 func (a *account) room(value string) time.Time {
 	s := a.shares[value]
-	if s == nil || a.limit() == 0 {
+	limit := a.limit(value)
+	if s == nil || limit == 0 {
 		return time.Time{}
 	}
-	over := len(s.used.list) - int(a.limit())
+	over := len(s.used.list) - int(limit)
 	if over < 0 {
 		return time.Time{}
 	}
@@ -115,8 +118,15 @@ func (a *account) room(value string) time.Time {
 	return ends[over].until
 }
 
-// limit is the number of machines that the budget allows. One without a number allows none.
-func (a *account) limit() int32 { return ptr.Deref(a.budget.Max, 0) }
+// limit is the number of machines that the budget allows for a value: the larger of its number and of its share of the
+// machines that it covers. One without either allows none.
+func (a *account) limit(value string) int32 {
+	limit, percent := ptr.Deref(a.budget.Max, 0), ptr.Deref(a.budget.MaxPercent, 0)
+	if s := a.shares[value]; s != nil {
+		limit = max(limit, int32(s.covers*int(percent)/100))
+	}
+	return limit
+}
 
 // values lists the values of the label that the budget is divided by, among the machines that it covers, sorted.
 func (a *account) values() []string { return slices.Sorted(maps.Keys(a.shares)) }

@@ -46,7 +46,7 @@ func TestACounterThatFollowedEveryChangeCountsAsOneThatIsBegunNow(t *testing.T) 
 		followed := g.counters.counts(control)
 		g.counters.controlCounter = nil
 		begun := g.counters.counts(control)
-		every := func(*account, int32) bool { return true }
+		every := func(*account, string, int32) bool { return true }
 		if diff := cmp.Diff(begun.usage(noon, every), followed.usage(noon, every)); diff != "" {
 			t.Fatalf("turn %d: - begun now, + followed:\n%s", turn, diff)
 		}

@@ -63,11 +63,11 @@ func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventori
 	for i := range servers {
 		c.see(&servers[i])
 	}
-	all := c.controlCounter.usage(now, func(*account, int32) bool { return true })
+	all := c.controlCounter.usage(now, func(*account, string, int32) bool { return true })
 	uses := make([]Use, 0, len(all))
 	for _, a := range c.controlCounter.budgets {
 		for _, value := range a.values() {
-			uses = append(uses, Use{all[len(uses)], a.room(value)})
+			uses = append(uses, Use{all[len(uses)], a.limit(value), a.room(value)})
 		}
 	}
 	return uses
@@ -76,17 +76,19 @@ func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventori
 // Use is how far a budget is used.
 type Use struct {
 	policyv1alpha1.BudgetUsage
+	// Max is the number of machines that the budget allows at present.
+	Max int32
 	// FreeAt is when there is room again; zero where there is some, and where nobody can tell.
 	FreeAt time.Time
 }
 
 // usage lists how far budgets are used, where that is worth telling: one entry for each value of the label that a budget is
 // divided by.
-func (l *controlCounter) usage(now time.Time, tells func(a *account, used int32) bool) []policyv1alpha1.BudgetUsage {
+func (l *controlCounter) usage(now time.Time, tells func(a *account, value string, used int32) bool) []policyv1alpha1.BudgetUsage {
 	var all []policyv1alpha1.BudgetUsage
 	for _, a := range l.budgets {
 		for _, value := range a.values() {
-			if used, _ := a.use(value, "", now); tells(a, used) {
+			if used, _ := a.use(value, "", now); tells(a, value, used) {
 				all = append(all, policyv1alpha1.BudgetUsage{Name: a.budget.Name, Value: value, Used: used})
 			}
 		}
@@ -100,14 +102,14 @@ const maxUsage = 200
 // exhausted lists the budgets that have no room: those that are the furthest beyond their number first, as many as a
 // status holds, and how many more there are.
 func (l *controlCounter) exhausted(now time.Time) (usage []policyv1alpha1.BudgetUsage, omitted int32) {
-	limits := map[string]int32{}
-	for _, a := range l.budgets {
-		limits[a.budget.Name] = a.limit()
-	}
-	all := l.usage(now, func(a *account, used int32) bool { return used >= a.limit() })
-	slices.SortStableFunc(all, func(a, b policyv1alpha1.BudgetUsage) int {
-		return cmp.Compare(b.Used-limits[b.Name], a.Used-limits[a.Name])
+	limits := map[[2]string]int32{}
+	all := l.usage(now, func(a *account, value string, used int32) bool {
+		limit := a.limit(value)
+		limits[[2]string{a.budget.Name, value}] = limit
+		return used >= limit
 	})
+	over := func(u policyv1alpha1.BudgetUsage) int32 { return u.Used - limits[[2]string{u.Name, u.Value}] }
+	slices.SortStableFunc(all, func(a, b policyv1alpha1.BudgetUsage) int { return cmp.Compare(over(b), over(a)) })
 	if len(all) <= maxUsage {
 		return all, 0
 	}

@@ -3,6 +3,8 @@
 package fleet
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,13 +41,13 @@ func TestEveryBudgetIsCountedAlsoWhereNobodyWaits(t *testing.T) {
 		{Name: "r1", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack",
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}},
 	}, []v1alpha1.Server{server("a", "r1", on(time.Minute)), server("c", "r2", wiped)}, nil, now)
-	if diff := cmp.Diff([]Use{{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "r1", Value: "r1", Used: 1}}}, rest); diff != "" {
+	if diff := cmp.Diff([]Use{{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "r1", Value: "r1", Used: 1}, Max: 4}}, rest); diff != "" {
 		t.Errorf("racks that the budget does not cover: - want, + got:\n%s", diff)
 	}
 	want := []Use{
-		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r1", Used: 1}},
-		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r2", Used: 0}},
-		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "wipes", Used: 1}},
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r1", Used: 1}, Max: 4},
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r2", Used: 0}, Max: 4},
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "wipes", Used: 1}, Max: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
@@ -78,6 +80,44 @@ func TestABudgetSaysWhenThereIsRoomAgain(t *testing.T) {
 			got := Count([]policyv1alpha1.Budget{{Name: "b", Action: c.action, Max: &c.max}}, servers, nil, now)
 			if len(got) != 1 || !got[0].FreeAt.Equal(c.want) {
 				t.Errorf("%+v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestABudgetInPercentCountsTheServersThatItCovers(t *testing.T) {
+	var servers []v1alpha1.Server
+	for i := range 130 {
+		rack := "r1"
+		if i >= 100 {
+			rack = "r2"
+		}
+		servers = append(servers, v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", i), Labels: map[string]string{"rack": rack}}})
+	}
+	wipe := func(b policyv1alpha1.Budget) policyv1alpha1.Budget {
+		b.Name, b.Action = "b", policyv1alpha1.ActionWipe
+		return b
+	}
+	r2 := &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r2"}}
+	for name, c := range map[string]struct {
+		budget policyv1alpha1.Budget
+		want   []int32
+	}{
+		"the share of the fleet, rounded down":           {wipe(policyv1alpha1.Budget{MaxPercent: new(int32(5))}), []int32{6}},
+		"the share is larger than the number":            {wipe(policyv1alpha1.Budget{Max: new(int32(5)), MaxPercent: new(int32(5))}), []int32{6}},
+		"the number is larger than the share":            {wipe(policyv1alpha1.Budget{Max: new(int32(9)), MaxPercent: new(int32(5))}), []int32{9}},
+		"each rack has a share of its own servers":       {wipe(policyv1alpha1.Budget{MaxPercent: new(int32(10)), Per: "rack"}), []int32{10, 3}},
+		"only the servers that the selector names count": {wipe(policyv1alpha1.Budget{MaxPercent: new(int32(10)), Selector: r2}), []int32{3}},
+		"a share below one allows none":                  {wipe(policyv1alpha1.Budget{MaxPercent: new(int32(3)), Selector: r2}), []int32{0}},
+		"neither a number nor a share allows none":       {wipe(policyv1alpha1.Budget{}), []int32{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []int32
+			for _, use := range Count([]policyv1alpha1.Budget{c.budget}, servers, nil, time.Now()) {
+				got = append(got, use.Max)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%v machines are allowed, want %v", got, c.want)
 			}
 		})
 	}

@@ -178,7 +178,8 @@ func (g *Gate) spend(counts *controlCounter, server *v1alpha1.Server, action Act
 		if a.budget.Action != what || !a.covers(server.Labels) {
 			continue
 		}
-		if used, free := a.use(a.value(server.Labels), server.Name, now); used >= a.limit() {
+		value := a.value(server.Labels)
+		if used, free := a.use(value, server.Name, now); used >= a.limit(value) {
 			v := exhausted(a, server.Labels, free)
 			v.Again += g.counters.stagger(server)
 			return v
@@ -202,7 +203,7 @@ func exhausted(a *account, labels map[string]string, free time.Duration) Verdict
 	// through. So the moment is told by the command that is named.
 	return Verdict{Reason: v1alpha1.ReasonBudgetExhausted, Again: free, Message: fmt.Sprintf(
 		"budget %q%s allows %s %s %s, and as many are counted; metalaw fleet status says when there is room again",
-		b.Name, where, machines(a.limit()), inWords[b.Action], a.within())}
+		b.Name, where, machines(a.limit(a.value(labels))), inWords[b.Action], a.within())}
 }
 
 func machines(n int32) string {

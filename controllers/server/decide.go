@@ -30,7 +30,7 @@ func (v *scope) Decide() *gates.Output {
 func (v gateShell) gatesInput() gates.Input {
 	changing, left := governShell(v).changing()
 	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell(v).candidate(v.Bundles.Active()),
-		Clock: gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack}, Reading: v.powerReading(), Halted: isHalted(v.server), Grants: v.grants,
+		Clock: v.deadlines(), Reading: v.powerReading(), Halted: isHalted(v.server), Grants: v.grants,
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
 		if v.force = operations.Force(operationShell(v).input(engine.Decision{})); v.force.Made() {

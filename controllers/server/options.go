@@ -103,6 +103,8 @@ type Options struct {
 	PowerGrace time.Duration
 	// BootGrace stands in for boot.firstWord of every bundle; 0 leaves that in force.
 	BootGrace time.Duration
+	// NoReleaseGrace lets a release take effect at once, whatever releaseGrace of a bundle says.
+	NoReleaseGrace bool
 	// Workers is the number of reconciles side by side.
 	Workers int
 	// AdoptionRate is how many servers a second come under another revision while they rest, and how many do besides because

@@ -309,12 +309,16 @@ func (v *scope) settings() bundle.Settings {
 
 // makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
-	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack},
-		v.reading.Tried)
+	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), v.deadlines(), v.reading.Tried)
 	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+}
+
+// deadlines is what tells whether time counts.
+func (v *scope) deadlines() gates.Clock {
+	return gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack, NoGrace: v.NoReleaseGrace}
 }
 
 // observation is what the facts are made of, without the time that counts.

@@ -58,6 +58,9 @@ func shadowDecision(shadow *bundle.Bundle, v *scope) (got engine.Decision) {
 // factsUnder are the facts as the settings of another policy make them: whether a release counts yet, a report without a
 // token, or a machine that was found running.
 func (v shadowShell) factsUnder(settings bundle.Settings) *policies.Facts {
+	if v.NoReleaseGrace {
+		settings.ReleaseGrace = 0
+	}
 	if reflect.DeepEqual(settings, v.observed.Settings) {
 		return v.facts
 	}

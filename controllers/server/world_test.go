@@ -124,7 +124,7 @@ func (w *world) start() *process {
 		Gate:     &fleet.Gate{Client: w.api, Reader: w.api, Now: time.Now},
 		Recorder: w, Metrics: metrics, Now: time.Now, Outage: func() policies.Outage { return policies.Outage{} },
 		RegistryURL: "https://registry", RegistryCA: func() []byte { return nil }, Namespace: "metalaw-system", ProbeImage: "probe", WipeImage: "wipe", BootTarget: "Pxe",
-		SteadyPoll: 3 * time.Minute, PowerGrace: testPowerGrace, BootGrace: testBootGrace, AdoptionRate: 10})
+		SteadyPoll: 3 * time.Minute, PowerGrace: testPowerGrace, BootGrace: testBootGrace, NoReleaseGrace: true, AdoptionRate: 10})
 	p.reconciler = p.subject.reconciler()
 	p.reconciler.Subject = p
 	w.manager = p
@@ -335,10 +335,10 @@ func holdsWeb(s *v1alpha1.Server) {
 	s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-web"
 }
 
-// released is what the claim loop writes when a claim is deleted.
+// released is what the claim loop wrote when a claim was deleted an hour ago.
 func released(s *v1alpha1.Server) {
 	s.Annotations[v1alpha1.ReleasedClaimAnnotation] = s.Annotations[v1alpha1.ClaimUIDAnnotation]
-	s.Annotations[v1alpha1.ReleasedAtAnnotation] = time.Now().UTC().Format(time.RFC3339)
+	s.Annotations[v1alpha1.ReleasedAtAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 }
 
 var (

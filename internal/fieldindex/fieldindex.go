@@ -8,11 +8,13 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -52,6 +54,8 @@ const (
 	EndpointByMAC = "spec.macAddress"
 	// EndpointByIP finds endpoints by the IPKey of their address.
 	EndpointByIP = "spec.ip"
+	// InventoryByDisk finds the inventories of machines that reported a disk, or are remembered to have it, by one of its DiskKeys.
+	InventoryByDisk = "disk"
 )
 
 // Values of ClaimByBinding.
@@ -62,6 +66,40 @@ const (
 
 // ClaimKey is the value of ServerByClaim for a claim.
 func ClaimKey(namespace, name string) string { return namespace + "/" + name }
+
+// DiskKeys are the values of InventoryByDisk for a disk. What it does not have gives none.
+func DiskKeys(wwid, serial string) []string {
+	var keys []string
+	if wwid != "" {
+		keys = append(keys, "wwid "+wwid)
+	}
+	if serial != "" {
+		keys = append(keys, "serial "+serial)
+	}
+	return keys
+}
+
+// DisksOf are the values of InventoryByDisk for an inventory.
+func DisksOf(o client.Object) []string {
+	inventory, ok := o.(*policyv1alpha1.ServerInventory)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	if inventory.Report != nil {
+		for i := range inventory.Report.Data.Storage {
+			d := &inventory.Report.Data.Storage[i]
+			keys = append(keys, DiskKeys(d.WWID, d.Serial)...)
+		}
+	}
+	if inventory.Custody != nil {
+		for _, d := range inventory.Custody.Disks {
+			keys = append(keys, DiskKeys(d.WWID, d.Serial)...)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
 
 // MACKey brings a MAC address into the form in which EndpointByMAC holds it: lower-case hex digits alone.
 func MACKey(mac string) string {
@@ -123,6 +161,7 @@ func index[T client.Object](object T, name string, value func(T) string) fieldIn
 
 func all() []fieldIndex {
 	return []fieldIndex{
+		{&policyv1alpha1.ServerInventory{}, InventoryByDisk, DisksOf},
 		index(&v1alpha1.Server{}, ServerBySystemUUID, func(s *v1alpha1.Server) string { return strings.ToLower(s.Spec.SystemUUID) }),
 		index(&v1alpha1.Server{}, ServerByState, func(s *v1alpha1.Server) string { return string(s.Status.State) }),
 		index(&v1alpha1.Server{}, ServerByClaimUID, func(s *v1alpha1.Server) string { return s.Annotations[v1alpha1.ClaimUIDAnnotation] }),

@@ -25,6 +25,8 @@ type grant struct {
 	entry   int64
 	// unauthenticated is true where no token was shown and none was asked for.
 	unauthenticated bool
+	// keyHash is the hash of the key that the agent showed; empty where it showed none.
+	keyHash string
 }
 
 // noHash is compared with where there is no credential, so that this takes as long.
@@ -47,6 +49,17 @@ func presented(request *http.Request) (hash string, shown bool) {
 // authorize finds the server with a system UUID and checks that the request may speak for it. allow says which servers
 // need no token; nil: none. live passes the cache by.
 func (r *Registry) authorize(request *http.Request, systemUUID string, allow Allow, live bool) (grant, *refusal) {
+	key, refused := keyHash(request)
+	if refused != nil {
+		return grant{}, refused
+	}
+	g, refused := r.granted(request, systemUUID, allow, live)
+	g.keyHash = key
+	return g, refused
+}
+
+// granted does what authorize does, but for the agent's key.
+func (r *Registry) granted(request *http.Request, systemUUID string, allow Allow, live bool) (grant, *refusal) {
 	uuid, err := metalprobe.NormalizeUUID(systemUUID)
 	if err != nil {
 		return grant{}, invalid(err)

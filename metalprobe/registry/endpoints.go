@@ -67,12 +67,12 @@ func (r *Registry) system(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	stored, err := inventory(request.Context(), r.options.Reader, g.server.Spec.SystemUUID)
-	if err == nil && (stored == nil || stored.Report == nil) {
-		stored, err = inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID)
-	}
+	stored, err := inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID) // the cache holds less of a report
 	if err != nil {
 		return nil, failed(err)
+	}
+	if refused := r.enrolledIn(request.Context(), g, stored); refused != nil {
+		return nil, refused
 	}
 	if stored == nil || stored.Report == nil {
 		return nil, notFound("this server has not reported")

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
@@ -45,27 +46,60 @@ func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*p
 	return nil, nil
 }
 
-// update changes a server's inventory, which it makes where there is none. change works on a copy and may be called
-// again after a conflict; what it leaves as it was is not written: the patch names the changed fields only, under an
-// optimistic lock. It refuses nothing for what a cache says that lags, because an agent takes a refusal for the last word: such a
-// refusal is given only for what the API server holds.
+// update changes a server's inventory, which it makes where there is none. change works on a copy and may be called again after a
+// conflict; what it leaves as it was is not written. The cache only tells that there is nothing to write: it holds less of a report
+// than what is stored, and it may lag, while an agent takes a refusal for the last word.
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, _ *refusal) {
+	stored, fresh, err := r.inventoryOf(ctx, r.options.Reader, g.server.Spec.SystemUUID)
+	if err != nil {
+		return false, failed(err)
+	}
+	before := stored.DeepCopy()
+	if refused := r.changed(g, stored, change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
+		return false, nil
+	}
+	return r.store(ctx, g, change)
+}
+
+// changed calls change for an agent whose key the entry is bound to, or will be.
+func (r *Registry) changed(
+	g grant, stored *policyv1alpha1.ServerInventory, change func(*policyv1alpha1.ServerInventory) *refusal,
+) *refusal {
+	if refused := enrol(stored, g, r.options.Now()); refused != nil {
+		return refused
+	}
+	return change(stored)
+}
+
+// store does what update does, from what the API server holds: the patch names the changed fields only, under an optimistic lock. An
+// agent with another key than the entry's is refused, and voids the entry.
+func (r *Registry) store(
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
+) (changed bool, _ *refusal) {
 	uuid := g.server.Spec.SystemUUID
-	reader := r.options.Reader
 	var last error
-	for attempt := range writeAttempts {
-		stored, fresh, err := r.inventoryOf(ctx, reader, uuid)
+	for range writeAttempts {
+		stored, fresh, err := r.inventoryOf(ctx, r.options.Live, uuid)
 		if err != nil {
 			return false, failed(err)
 		}
-		reader = r.options.Live
 		before := stored.DeepCopy()
-		refused := change(stored)
+		refused := r.changed(g, stored, change)
+		conflict := refused != nil && refused.outcome == OutcomeKeyConflict
+		if conflict {
+			// The manager may have booted the machine again since the cache saw the server.
+			if g, err = r.current(ctx, g); err != nil {
+				return false, failed(err)
+			}
+			stored = before.DeepCopy()
+			refused = r.changed(g, stored, change)
+			conflict = refused != nil && refused.outcome == OutcomeKeyConflict
+		}
 		switch {
-		case refused != nil && attempt == 0:
-			continue // the first one reads the cache
+		case conflict && void(stored, g):
+			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		case refused != nil:
 			return false, refused
 		case fresh:
@@ -76,6 +110,9 @@ func (r *Registry) update(
 			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		}
 		switch {
+		case err == nil && conflict:
+			r.conflicts.Inc()
+			return false, refused
 		case err == nil:
 			return true, nil
 		case apierrors.IsInvalid(err):
@@ -86,6 +123,16 @@ func (r *Registry) update(
 		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// current is a grant with its server as the API server has it now.
+func (r *Registry) current(ctx context.Context, g grant) (grant, error) {
+	servers := []metalv1alpha1.Server{*g.server}
+	if err := r.refresh(ctx, servers); err != nil {
+		return g, err
+	}
+	g.server = &servers[0]
+	return g, nil
 }
 
 // inventoryOf reads the inventory of a machine, or makes a fresh one in memory. A cache that lags must not lead to a second

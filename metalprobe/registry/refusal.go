@@ -43,6 +43,12 @@ const (
 	OutcomeNotShownOn Outcome = "NotShownOn"
 	// OutcomePolicyUnknown showed no token, while the policy that governs the server cannot be asked whether it needs one.
 	OutcomePolicyUnknown Outcome = "PolicyUnknown"
+	// OutcomeKeyConflict showed another key than the agent to whose key the entry is bound.
+	OutcomeKeyConflict Outcome = "KeyConflict"
+	// OutcomeVoided belongs to an entry that such a conflict voided.
+	OutcomeVoided Outcome = "Voided"
+	// OutcomeNotRecorded ended a wipe whose record cannot be kept now.
+	OutcomeNotRecorded Outcome = "NotRecorded"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
 )
@@ -147,6 +153,11 @@ func (r *Registry) recordEvent(f *refusal, endpoint string) {
 	message := f.message
 	if len(message) > 512 {
 		message = message[:512] + "..."
+	}
+	if f.outcome == OutcomeKeyConflict {
+		r.options.Recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonAgentKeyConflict, "Report",
+			"%s: %s. No agent is believed in this entry any more. Find out who else has its credential, then retry the server.", endpoint, message)
+		return
 	}
 	r.options.Recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
 		"%s %s: %s. Nothing was changed.", f.outcome, endpoint, message)

@@ -6,6 +6,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -24,8 +25,15 @@ import (
 	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
-// ReasonReportRefused is the reason of the Event on a Server for which a report was refused.
-const ReasonReportRefused = "ProbeReportRefused"
+// Reasons of Events on a Server.
+const (
+	// ReasonReportRefused says that a report was refused.
+	ReasonReportRefused = "ProbeReportRefused"
+	// ReasonAgentKeyConflict says that two agents with different keys reported for one entry.
+	ReasonAgentKeyConflict = "AgentKeyConflict"
+	// ReasonHardwareChanged says that a report found other hardware than the one before.
+	ReasonHardwareChanged = "HardwareChanged"
+)
 
 // Defaults of Options.
 const (
@@ -47,6 +55,11 @@ const (
 // be asked now: the machine is to ask again.
 type Allow func(server *metalv1alpha1.Server) (bool, error)
 
+// Sink keeps a record outside the cluster. It returns nil only once the record outlives a crash.
+type Sink interface {
+	Append(ctx context.Context, record *policyv1alpha1.SanitizationRecord) error
+}
+
 // Options say what the registry works with.
 type Options struct {
 	// Reader finds Servers by fieldindex.ServerBySystemUUID, and reads inventories and boot configurations; usually the cache.
@@ -55,6 +68,8 @@ type Options struct {
 	Live client.Reader
 	// Writer writes ServerInventories and the status of boot configurations.
 	Writer client.Client
+	// Sink keeps records of wipes outside the cluster. Nil keeps them in the cluster alone.
+	Sink Sink
 	// Recorder tells of refused reports. Nil tells nobody.
 	Recorder events.EventRecorder
 
@@ -114,6 +129,8 @@ type Registry struct {
 	// on to report with the token that it was booted with: that is no attack, and no credential of the server says so any more.
 	former      *lru.Cache
 	requests    *prometheus.CounterVec
+	conflicts   prometheus.Counter
+	phases      *heldPhases
 	certificate atomic.Pointer[getCertificate]
 }
 
@@ -126,33 +143,45 @@ func New(options Options) (*Registry, error) {
 		return nil, errors.New("probe registry: no certificate; give a certificate directory, or allow plain text where the network is trusted")
 	}
 	options.setDefaults()
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+	requests, err := registered(options.Metrics, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "metalaw_probe_requests_total",
 		Help: "Requests to the probe registry by endpoint and outcome.",
-	}, []string{"endpoint", "outcome"})
-	if err := options.Metrics.Register(requests); err != nil {
-		var already prometheus.AlreadyRegisteredError
-		known := errors.As(err, &already)
-		if known {
-			requests, known = already.ExistingCollector.(*prometheus.CounterVec)
-		}
-		if !known {
-			return nil, err
-		}
+	}, []string{"endpoint", "outcome"}))
+	if err != nil {
+		return nil, err
+	}
+	conflicts, err := registered(options.Metrics, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "metalaw_agent_key_conflicts_total",
+		Help: "Lifecycle entries that were voided because two agents with different keys reported for them.",
+	}))
+	if err != nil {
+		return nil, err
 	}
 	r := &Registry{
 		options:  options,
 		sources:  newSources(options.PerSource, options.Burst, options.Concurrency),
-		requests: requests,
-		refused:  ratelimit.New(eventPause, maxEventKeys),
-		unseen:   newUnseenReports(),
-		former:   lru.New(maxFormer),
+		requests: requests, conflicts: conflicts,
+		phases:  newHeldPhases(),
+		refused: ratelimit.New(eventPause, maxEventKeys),
+		unseen:  newUnseenReports(),
+		former:  lru.New(maxFormer),
 	}
 	if options.GetCertificate != nil {
 		r.certificate.Store(&options.GetCertificate)
 	}
 	r.handler = r.routes()
 	return r, nil
+}
+
+// registered registers a metric, or gives the one of that name that is registered already.
+func registered[T prometheus.Collector](in prometheus.Registerer, metric T) (T, error) {
+	err := in.Register(metric)
+	if already, is := errors.AsType[prometheus.AlreadyRegisteredError](err); is {
+		if known, same := already.ExistingCollector.(T); same {
+			return known, nil
+		}
+	}
+	return metric, err
 }
 
 func (o *Options) setDefaults() {

@@ -107,6 +107,7 @@ func fakeClient(objects ...client.Object) client.WithWatch {
 		WithIndex(&metalv1alpha1.Server{}, fieldindex.ServerBySystemUUID, func(o client.Object) []string {
 			return []string{o.(*metalv1alpha1.Server).Spec.SystemUUID}
 		}).
+		WithIndex(&policyv1alpha1.ServerInventory{}, fieldindex.InventoryByDisk, fieldindex.DisksOf).
 		WithStatusSubresource(&metalv1alpha1.ServerBootConfiguration{}).
 		WithObjects(objects...).Build()
 }

@@ -32,6 +32,7 @@ func (r *Registry) routes() http.Handler {
 		"POST /bootstate":       r.bootState,
 		"GET /wipe/{uuid}":      r.wipeStatus,
 		"POST /wipe":            r.wipe,
+		"POST /phase":           r.phase,
 	} {
 		mux.Handle(pattern, r.guarded(pattern, serve))
 	}

@@ -98,6 +98,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	background, stop := context.WithCancel(ctx)
 	defer stop()
 	var running sync.WaitGroup
+	running.Go(func() { r.storePhases(background) })
 	if r.options.GetCertificate != nil || r.options.CertDir != "" {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.servingCertificate}
 		if r.options.GetCertificate == nil {

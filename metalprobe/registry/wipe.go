@@ -24,16 +24,28 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if err != nil {
 		return nil, failed(err)
 	}
+	if refused := r.enrolledIn(request.Context(), g, stored); refused != nil {
+		return nil, refused
+	}
 	if stored != nil && settled(stored.Wipe, g.entry) {
 		return nil, notExpected(fmt.Sprintf("the wipe of this entry is %s already", stored.Wipe.State), "erase nothing more").about(g.server)
 	}
 	if refused := r.held(request.Context(), g.server); refused != nil {
 		return nil, refused
 	}
-	return &answer{
-		status: http.StatusOK, outcome: OutcomeAccepted,
-		body: metalprobe.WipeStatus{Current: true, Entry: g.entry},
-	}, nil
+	status := metalprobe.WipeStatus{Current: true, Entry: g.entry}
+	disk, asked, refused := askedDisk(request.URL.Query())
+	switch {
+	case refused != nil:
+		return nil, refused.about(g.server)
+	case !asked:
+		status.Proved = proved(g, stored)
+	default:
+		if status.RefusedDisk, err = r.ofAnother(request.Context(), g, disk); err != nil {
+			return nil, failed(err)
+		}
+	}
+	return &answer{status: http.StatusOK, outcome: OutcomeAccepted, body: status}, nil
 }
 
 // wipe answers POST /wipe.
@@ -49,7 +61,11 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	changed, refused := r.update(request.Context(), g, storeWipe(g, &report, r.options.Now()))
+	keep := r.update
+	if report.State != policyv1alpha1.WipeRunning {
+		keep = r.settle
+	}
+	changed, refused := keep(request.Context(), g, storeWipe(g, &report, r.options.Now()))
 	if refused != nil {
 		return nil, refused.about(g.server)
 	}

@@ -197,7 +197,7 @@ func (w *world) newManager(ctx context.Context, name string, at, public addresse
 		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(at.webhook), "--webhook-cert-dir=" + w.certificates(), "--extra-dns-names=localhost",
 		"--registry-bind-address=" + local(at.registry), fmt.Sprintf("--registry-url=https://localhost:%d", public.registry),
 		"--health-probe-bind-address=" + local(at.health), "--metrics-bind-address=0",
-		"--power-grace=" + grace.String(), "--steady-poll=2s", "--log-level=debug",
+		"--power-grace=" + grace.String(), "--steady-poll=2s", "--no-release-grace", "--log-level=debug",
 	}, flags...))
 	return m
 }

@@ -34,6 +34,8 @@ import (
 const (
 	fieldManager = "metalaw-env"
 	kindCRD      = "CustomResourceDefinition"
+
+	kindFleetControl = "FleetControl"
 	// establishLimit is the time the API server gets to serve an accepted CRD.
 	establishLimit = 10 * time.Second
 )
@@ -44,6 +46,9 @@ func (e *Env) ApplyKustomize(ctx context.Context, dir string) error {
 	objects, err := e.Render(ctx, dir)
 	if err != nil {
 		return err
+	}
+	if !e.opts.FleetControl {
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kindFleetControl })
 	}
 	if err := e.Apply(ctx, objects); err != nil {
 		return fmt.Errorf("apply %s: %w", dir, err)

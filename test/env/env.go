@@ -25,6 +25,9 @@ type Options struct {
 	// Kustomize names folders that are applied before kube-controller-manager starts, in order;
 	// so the garbage collector knows their kinds from its first moment. See ApplyKustomize.
 	Kustomize []string
+	// FleetControl applies the FleetControl that the manifests ship too. It is left out by default: an emulated fleet
+	// restarts and erases its machines faster than the shipped budgets and breaker allow.
+	FleetControl bool
 	// StartTimeout is the time given to each component to become ready. Default: one minute.
 	StartTimeout time.Duration
 	// APIServerArgs are appended to the flags of kube-apiserver.

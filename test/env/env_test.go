@@ -43,6 +43,7 @@ func TestControlPlane(t *testing.T) {
 		{"whoever may edit a namespace may claim in it", editorsMayClaim},
 		{"objects survive a restart of etcd and of the API server", objectsSurviveRestarts},
 		{"the samples apply", samplesApply},
+		{"the shipped FleetControl applies, and applying it anew keeps what a person added", fleetControlApplies},
 	} {
 		t.Run(spec.name, func(t *testing.T) { spec.run(t, e) })
 	}
@@ -209,6 +210,30 @@ func samplesApply(t *testing.T, e *Env) {
 	serveWebhooks(t, e)
 	must(t, e.ApplyKustomize(t.Context(), "config/samples"))
 	must(t, e.ApplyKustomize(t.Context(), "config/samples"))
+}
+
+// A person freezes a rack and changes nothing that the manifests own.
+func fleetControlApplies(t *testing.T, e *Env) {
+	objects, err := e.Render(t.Context(), "config/default")
+	must(t, err)
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() != kindFleetControl })
+	if len(objects) != 1 {
+		t.Fatalf("config/default holds %d FleetControls, want 1", len(objects))
+	}
+	must(t, e.Apply(t.Context(), objects))
+	admin, err := client.New(e.Config, client.Options{})
+	must(t, err)
+	stored := objects[0].DeepCopy()
+	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
+	before := stored.DeepCopy()
+	must(t, unstructured.SetNestedField(stored.Object, []any{map[string]any{"name": "rack-7", "level": "All"}}, "spec", "freezes"))
+	must(t, admin.Patch(t.Context(), stored, client.MergeFrom(before), client.FieldOwner("metalaw")))
+	must(t, e.Apply(t.Context(), objects))
+	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(stored), stored))
+	if freezes, _, _ := unstructured.NestedSlice(stored.Object, "spec", "freezes"); len(freezes) != 1 {
+		t.Errorf("the freezes are %v after the manifests were applied anew", freezes)
+	}
+	must(t, admin.Delete(t.Context(), stored))
 }
 
 // webhookCalls records which webhook was asked about what.

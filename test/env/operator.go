@@ -74,7 +74,7 @@ func (e *Env) NewOperator(ctx context.Context, binary, dir string, flags ...stri
 	return e.OperatorWith("manager", binary, local(ports[2]), append([]string{
 		"manager", "--kubeconfig=" + rights, "--namespace=metalaw-system", "--metrics-bind-address=0",
 		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(ports[0]), "--webhook-cert-dir=" + dir, "--webhook-cert-rotation=false",
-		"--registry-plaintext", "--registry-bind-address=" + local(ports[1]), "--registry-url=http://" + local(ports[1]),
+		"--no-release-grace", "--registry-plaintext", "--registry-bind-address=" + local(ports[1]), "--registry-url=http://" + local(ports[1]),
 		"--health-probe-bind-address=" + local(ports[2]),
 	}, flags...)), nil
 }

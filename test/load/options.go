@@ -39,7 +39,7 @@ const defaultManager = `"$ROOT"/bin/metalaw manager --kubeconfig="$KUBECONFIG" -
 	` --webhooks="$WEBHOOKS" --webhook-host=127.0.0.1 --webhook-port="$WEBHOOK_PORT" --webhook-cert-dir="$CERT_DIR"` +
 	` --webhook-cert-rotation=false --registry-url="$REGISTRY_URL" --registry-bind-address="$REGISTRY_ADDRESS"` +
 	` --registry-plaintext="$REGISTRY_PLAINTEXT" --health-probe-bind-address="$HEALTH_ADDRESS"` +
-	` --metrics-bind-address="$METRICS_ADDRESS" --metrics-secure=false`
+	` --metrics-bind-address="$METRICS_ADDRESS" --metrics-secure=false --no-release-grace`
 
 // mostServers is what one loopback network of the emulator is kept to.
 const mostServers = 20_000

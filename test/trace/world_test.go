@@ -130,7 +130,7 @@ func (w *world) startManager(t *testing.T) {
 	store := revision.NewStore(mgr.GetClient(), embedded)
 	metrics := prometheus.NewRegistry()
 	must(t, controllers.Setup(t.Context(), mgr, store, controllers.Options{Namespace: namespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
-		RegistryURL: "http://" + w.registry, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second,
+		RegistryURL: "http://" + w.registry, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
 		RetryPause: time.Millisecond, Metrics: metrics}))
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: unrecorded, Writer: unrecorded,
 		Address: w.registry, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second,

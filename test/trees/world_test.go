@@ -124,7 +124,7 @@ func (w *world) startManager(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	address, metrics := fmt.Sprintf("127.0.0.1:%d", port), prometheus.NewRegistry()
 	g.Expect(controllers.Setup(t.Context(), mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
-		RegistryURL: "http://" + address, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second,
+		RegistryURL: "http://" + address, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
 		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: address, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second})

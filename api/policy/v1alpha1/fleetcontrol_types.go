@@ -83,6 +83,7 @@ type Freeze struct {
 }
 
 // Budget bounds how many machines may undergo an action at a time.
+// +kubebuilder:validation:XValidation:rule="has(self.max) || has(self.maxPercent)",message="a budget needs max, maxPercent or both"
 type Budget struct {
 	// name tells one budget from another.
 	// +required
@@ -92,10 +93,16 @@ type Budget struct {
 	// action is what is counted.
 	// +required
 	Action FleetAction `json:"action,omitempty"`
-	// max is the number of machines; 0 allows none.
-	// +required
+	// max is the number of machines; 0 allows none. With maxPercent besides, the larger of the two counts.
+	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Max *int32 `json:"max,omitempty"`
+	// maxPercent is the number of machines as a share of the servers that the budget covers, in percent and rounded down.
+	// Where per is given, it is a share of the servers with the same value.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxPercent *int32 `json:"maxPercent,omitempty"`
 	// windowSeconds is how long an action counts after it was begun, in seconds; 600 where it is left out. A wipe counts
 	// until it ends instead.
 	// +optional

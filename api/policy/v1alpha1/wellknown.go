@@ -59,3 +59,11 @@ const (
 
 // ActivateVerb is the verb on policyrevisions, by bundle name, that allows to change what governs.
 const ActivateVerb = "activate"
+
+// Labels of SanitizationRecords.
+const (
+	// RecordMachineLabel holds the UUID of the machine, by which its records are found.
+	RecordMachineLabel = "policy.metalaw.dev/machine"
+	// RecordServerLabel holds the name of the Server at the time of the wipe, where a label can hold it.
+	RecordServerLabel = "policy.metalaw.dev/server"
+)

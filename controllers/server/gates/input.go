@@ -40,6 +40,8 @@ type Clock struct {
 	Outage policies.Outage
 	// HeldBack says that a freeze or a budget holds the server back.
 	HeldBack bool
+	// NoGrace says that a release takes effect at once, whatever the policy says.
+	NoGrace bool
 }
 
 // Machine is what is under way with the machine.
@@ -83,7 +85,9 @@ type Output struct {
 func Facts(o policies.Observation, g *rollout.Governance, settings bundle.Settings, c Clock, tried bool) (
 	policies.Observation, *policies.Facts, *v1alpha1.DeadlineClock) {
 	var clock *v1alpha1.DeadlineClock
-	o.Settings = settings
+	if o.Settings = settings; c.NoGrace {
+		o.Settings.ReleaseGrace = 0
+	}
 	if l := o.Server.Status.Lifecycle; l != nil && hasDeadline(g, engine.State(o.Server.Status.State)) {
 		held, reason := c.HeldBack, v1alpha1.ConditionWithheld
 		switch {

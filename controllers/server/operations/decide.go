@@ -139,6 +139,9 @@ func (d *decision) admitOperation(asked string) {
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
 		return
+	case asked == v1alpha1.OperationUndoRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
+		d.undoRelease()
+		return
 	case pastRules(asked):
 		d.admitMove(asked)
 		return

@@ -81,9 +81,32 @@ func (d *decision) releaseByHand() {
 		d.finish(v1alpha1.OperationRefused, "no claim is known to have held this server")
 	default:
 		ref := s.Spec.ServerClaimRef
-		letGo(s, d.Now, d.NewID)
+		letGo(s, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
 		s.Spec.ServerClaimRef = ref // the state that wipes clears it
 		what := "the release of holder " + s.Annotations[v1alpha1.ClaimUIDAnnotation] + " was recorded by hand"
+		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
+	}
+}
+
+// undoRelease takes the record of a release away, as long as nothing of a wipe was prepared. The server then waits for the
+// claim: without a record nothing on it is erased, and a claim of the same name that names it takes it over.
+func (d *decision) undoRelease() {
+	s := d.server
+	d.beginOperation(v1alpha1.OperationUndoRelease)
+	d.dropRequest()
+	op, ref, credential := s.Status.Operation, s.Spec.ServerClaimRef, s.Status.Lifecycle.Credential
+	switch {
+	case !v1alpha1.ReleaseRecorded(s):
+		d.finish(v1alpha1.OperationRefused, "no release of its claim is recorded")
+	case ref == nil:
+		d.finish(v1alpha1.OperationRefused, "its reference to the claim is cleared already, so that its disks may have been erased")
+	case d.Facts.Boot.Purpose == v1alpha1.BootPurposeWipe || credential != nil && credential.Purpose == v1alpha1.ProbePurposeWipe ||
+		d.Facts.Wipe.Running || d.Facts.Wipe.Entry == s.Status.Lifecycle.Entry:
+		d.finish(v1alpha1.OperationRefused, "a wipe was prepared, so that its disks may have been erased")
+	default:
+		delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation)
+		delete(s.Annotations, v1alpha1.ReleasedAtAnnotation)
+		what := fmt.Sprintf("the release was undone; apply the claim %s/%s again with serverRef: {name: %s}", ref.Namespace, ref.Name, s.Name)
 		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
 	}
 }
@@ -120,7 +143,7 @@ func pastRules(operation string) bool {
 // ByHand says that what is asked for is recorded past the rules: a forced move or a release.
 func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
-	return Asked(s) == v1alpha1.OperationRelease || pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
+	return Asked(s) == v1alpha1.OperationRelease || Asked(s) == v1alpha1.OperationUndoRelease || pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
 }
 
 // DeclaresClean says that the server is declared clean, asked for or recorded.
@@ -132,7 +155,7 @@ func DeclaresClean(s *v1alpha1.Server) bool {
 // knownOperations are the words that the wire contract knows, so that a word which cannot be used here is told from a
 // word that is misspelt.
 var knownOperations = map[string]bool{
-	v1alpha1.OperationPark: true, v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
+	v1alpha1.OperationPark: true, v1alpha1.OperationUndoRelease: true, v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
 	v1alpha1.OperationGracefulRestartServer: true, v1alpha1.OperationHardRestartServer: true,
 	v1alpha1.OperationPowerCycleServer: true, v1alpha1.OperationForceOffServer: true, v1alpha1.OperationForceOnServer: true,
 }

@@ -96,7 +96,7 @@ func (d *decision) hint(to engine.State, why string) string {
 func (d *decision) asForced(release, clean bool) *v1alpha1.Server {
 	s := d.server.DeepCopy()
 	if release && hasHolder(d.server) {
-		letGo(s, d.Now, d.NewID)
+		letGo(s, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
 	}
 	clears := []string{policies.MarkStranger}
 	if clean {
@@ -206,16 +206,18 @@ func (d *decision) overridden(clean bool) []string {
 	return all
 }
 
-// letGo records on a server that its holder was released by hand, and takes the claim's reference off.
-func letGo(s *v1alpha1.Server, now time.Time, id string) {
+// letGo records on a server that its holder was released by hand, and takes the claim's reference off. A release by hand takes
+// no grace: the claim ended before, by at least that.
+func letGo(s *v1alpha1.Server, ended time.Time, id string) {
 	holder := s.Annotations[v1alpha1.ClaimUIDAnnotation]
 	if holder == "" {
 		holder = "by-hand-" + id
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, holder)
 	}
-	if s.Annotations[v1alpha1.ReleasedClaimAnnotation] != holder {
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
+	if s.Annotations[v1alpha1.ReleasedClaimAnnotation] != holder || err != nil || at.After(ended) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, holder)
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedAtAnnotation, now.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedAtAnnotation, ended.UTC().Format(time.RFC3339))
 	}
 	s.Spec.ServerClaimRef = nil
 }
@@ -251,7 +253,7 @@ func (d *decision) recordForce() {
 		return
 	}
 	if d.Move.release {
-		letGo(d.server, d.Now, d.NewID)
+		letGo(d.server, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
 	}
 	last := &d.server.Status.Lifecycle.History[len(d.server.Status.Lifecycle.History)-1]
 	last.By, last.Reason, last.Overrides = op.By, op.Reason, op.Overrides

@@ -93,10 +93,7 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 	}
 	for _, u := range fleet.Count(c.Spec.Budgets, servers, inventories, now) {
 		b := lists.Find(c.Spec.Budgets, func(b *policyv1alpha1.Budget) bool { return b.Name == u.Name }) // of which Count made it
-		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
-		if b.Max != nil {
-			one.Max = *b.Max
-		}
+		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used, Max: u.Max}
 		if !u.FreeAt.IsZero() {
 			one.FreeAt = &metav1.Time{Time: u.FreeAt}
 		}

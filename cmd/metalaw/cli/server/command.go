@@ -23,7 +23,7 @@ func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{
 		Use:   "server",
-		Short: "Ask something of servers: retry, release, force, declare-clean, park, unpark, cordon, uncordon",
+		Short: "Ask something of servers: retry, release, undo-release, force, declare-clean, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +
@@ -93,7 +93,7 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	terminal.Offer(cmd, "state", states)
 	forced := v.operation == v1alpha1.OperationForce
 	if v.operation != "" {
-		f.BoolVar(&r.wait, "wait", forced, "wait until the manager has ended it, and say how")
+		f.BoolVar(&r.wait, "wait", forced || v.operation == v1alpha1.OperationUndoRelease, "wait until the manager has ended it, and say how")
 		f.DurationVar(&r.timeout, "timeout", 5*time.Minute, "how long --wait waits")
 	}
 	if forced {
@@ -138,6 +138,14 @@ var verbs = []verb{
 		long: "Nothing is erased without a record that the last holder is done with it. Where a claim has vanished without leaving one, this " +
 			"makes it by hand. It is refused while a claim that holds the server exists: delete the claim instead.",
 		example: "  {{.}} server release rack1-07-system-0 --reason 'namespace shop was lost, see INC-1204' --wait",
+	},
+	{
+		name: "undo-release", operation: v1alpha1.OperationUndoRelease,
+		short: "Take the release of a claim back before its data is erased",
+		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared: within the setting releaseGrace of the policy, and " +
+			"longer where the machine is not off yet. This takes the release record away, waits for that, and prints the claim, with the outcome as a comment. " +
+			"Apply the claim in its namespace: the server goes back to it with its data. Until then nothing on the server is erased.",
+		example: "  {{.}} server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml\n  kubectl apply -f claim.yaml",
 	},
 	{
 		name: "force", operation: v1alpha1.OperationForce,

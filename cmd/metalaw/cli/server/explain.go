@@ -119,6 +119,8 @@ type budget struct {
 	Per   string `json:"per,omitempty"`
 	Value string `json:"value,omitempty"`
 	Max   int32  `json:"max"`
+	// MaxPercent is the share of the servers that it covers; 0 where it has none. The larger of it and Max counts.
+	MaxPercent int32 `json:"maxPercent,omitempty"`
 	// Used is nil where the FleetControl does not name the budget as used up.
 	Used *int32 `json:"used,omitempty"`
 }
@@ -236,6 +238,9 @@ func budgetOf(b *policyv1alpha1.Budget, used []policyv1alpha1.BudgetUsage, s *v1
 	one := budget{Name: b.Name, Action: b.Action, Per: b.Per}
 	if b.Per != "" {
 		one.Value = s.Labels[b.Per]
+	}
+	if b.MaxPercent != nil {
+		one.MaxPercent = *b.MaxPercent
 	}
 	if b.Max != nil {
 		one.Max = *b.Max

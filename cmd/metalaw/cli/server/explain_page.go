@@ -128,6 +128,9 @@ func (d *deadline) words() string {
 
 func (b budget) words() string {
 	text := fmt.Sprintf("%s allows %d %s", b.Name, b.Max, b.Action)
+	if b.MaxPercent > 0 {
+		text = fmt.Sprintf("%s allows %d or %d %% of its servers, the larger, %s", b.Name, b.Max, b.MaxPercent, b.Action)
+	}
 	if b.Per != "" {
 		text += fmt.Sprintf(" for %s=%s", b.Per, b.Value)
 	}

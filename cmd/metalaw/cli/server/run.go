@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
@@ -66,7 +67,27 @@ func (r *run) do(ctx context.Context) error {
 	if r.follows() {
 		r.follow(ctx, asked)
 	}
+	if r.verb.operation == v1alpha1.OperationUndoRelease && !r.report.output.Structured() {
+		r.showClaims(servers)
+	}
 	return r.report.end()
+}
+
+// showClaims prints the claims whose release was undone, as their namespaces apply them again.
+func (r *run) showClaims(servers []v1alpha1.Server) {
+	for i := range servers {
+		s := &servers[i]
+		done := lists.Find(r.report.results, func(o *result) bool { return o.Name == s.Name && o.Outcome == outcomeDone })
+		if done == nil {
+			continue
+		}
+		text, err := yaml.JSONToYAML([]byte(s.Annotations[v1alpha1.ReleasedSpecAnnotation]))
+		if err != nil || s.Annotations[v1alpha1.ReleasedSpecAnnotation] == "" {
+			r.report.terminal.Printf("# the claim of %s is not kept; write it again with serverRef: {name: %s}\n", s.Name, s.Name)
+			continue
+		}
+		r.report.terminal.Printf("---\n%s", text)
+	}
 }
 
 // choose reads the servers that the request is about, by name. A name that does not exist is a result of its own.
@@ -288,6 +309,9 @@ func (r *report) add(o result) {
 	message := o.Message
 	if r.dryRun && o.complete() {
 		message = strings.TrimSpace(message + " (dry run: nothing was stored)")
+	}
+	if r.verb == v1alpha1.OperationUndoRelease {
+		r.terminal.Printf("# ") // what follows is YAML
 	}
 	r.terminal.Printf("%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colours[o.Outcome], o.Outcome, outcomeWidth), terminal.Plain(message))
 }

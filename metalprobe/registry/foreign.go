@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// maxIdentity bounds each word by which a disk is asked about, in bytes.
+const maxIdentity = 256
+
+// askedDisk reads the disk that a question is about; asked is false where it is about none.
+func askedDisk(query url.Values) (disk metalprobe.DiskIdentity, asked bool, _ *refusal) {
+	disk = metalprobe.DiskIdentity{WWID: query.Get("wwid"), Serial: query.Get("serial"), Model: query.Get("model")}
+	size := query.Get("size")
+	for _, word := range []string{disk.WWID, disk.Serial, disk.Model} {
+		if len(word) > maxIdentity {
+			return disk, true, invalid(fmt.Errorf("the identity of the disk has a word of %d bytes, at most %d are allowed", len(word), maxIdentity))
+		}
+	}
+	if size != "" {
+		bytes, err := strconv.ParseInt(size, 10, 64)
+		if err != nil || bytes < 0 {
+			return disk, true, invalid(errors.New("the size of the disk is no number of bytes"))
+		}
+		disk.SizeBytes = bytes
+	}
+	return disk, disk != (metalprobe.DiskIdentity{}), nil
+}
+
+// ofAnother says why a disk may not be erased that another machine has as well; empty where it may. A disk of a machine without a
+// Server was moved.
+func (r *Registry) ofAnother(ctx context.Context, g grant, disk metalprobe.DiskIdentity) (string, error) {
+	for _, key := range fieldindex.DiskKeys(disk.WWID, disk.Serial) {
+		var list policyv1alpha1.ServerInventoryList
+		err := r.options.Reader.List(ctx, &list, client.MatchingFields{fieldindex.InventoryByDisk: key}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return "", fmt.Errorf("finding the machines with disk %s: %w", key, err)
+		}
+		for i := range list.Items {
+			other := &list.Items[i]
+			if uuids.Same(other.Spec.SystemUUID, g.server.Spec.SystemUUID) || !hasDisk(other, disk) {
+				continue
+			}
+			servers, err := r.candidates(ctx, other.Spec.SystemUUID)
+			if err != nil {
+				return "", err
+			}
+			if len(servers) > 0 {
+				return fmt.Sprintf("Server %s has this disk in its inventory as well (%s), so that it may be shared. Where it was moved, "+
+					"have that server inspected again; where it is erased on purpose, allow it by the policy", servers[0].Name, key), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// hasDisk says that a machine reported a disk, or is remembered to have it.
+func hasDisk(inventory *policyv1alpha1.ServerInventory, disk metalprobe.DiskIdentity) bool {
+	if inventory.Report != nil {
+		for _, d := range inventory.Report.Data.Storage {
+			if sameIdentity(disk, metalprobe.DiskIdentity{WWID: d.WWID, Serial: d.Serial, Model: d.Model, SizeBytes: d.SizeBytes}) {
+				return true
+			}
+		}
+	}
+	if inventory.Custody != nil {
+		for _, d := range inventory.Custody.Disks {
+			if sameIdentity(disk, metalprobe.DiskIdentity{WWID: d.WWID, Serial: d.Serial, SizeBytes: d.SizeBytes}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameIdentity compares by wwid where both have one, else by serial number and by what else both say.
+func sameIdentity(a, b metalprobe.DiskIdentity) bool {
+	if a.WWID != "" && b.WWID != "" {
+		return a.WWID == b.WWID
+	}
+	differs := a.Model != "" && b.Model != "" && a.Model != b.Model || a.SizeBytes > 0 && b.SizeBytes > 0 && a.SizeBytes != b.SizeBytes
+	return a.Serial != "" && a.Serial == b.Serial && !differs
+}
+
+// proved gives the disks that the last wipe erased and checked before it failed on another one. They count only where everything
+// says that the same holder's data is being erased still, and that the machine ran nothing but agents that wipe since: what is not
+// known for certain gives none.
+func proved(g grant, stored *policyv1alpha1.ServerInventory) []policyv1alpha1.DiskWipe {
+	if stored == nil || stored.Wipe == nil || stored.Wipe.State != policyv1alpha1.WipeFailed || stored.Wipe.Entry >= g.entry {
+		return nil
+	}
+	if !sameRelease(g.server, stored) || !ranOnlyWipes(g, stored) {
+		return nil
+	}
+	var disks []policyv1alpha1.DiskWipe
+	for _, disk := range stored.Wipe.Disks {
+		if disk.State == policyv1alpha1.DiskVerified && (disk.WWID != "" || disk.Serial != "") {
+			disks = append(disks, disk)
+		}
+	}
+	return disks
+}
+
+// sameRelease says that the last wipe began after the data came, and that nobody held the machine since.
+func sameRelease(server *metalv1alpha1.Server, stored *policyv1alpha1.ServerInventory) bool {
+	c := stored.Custody
+	return c != nil && c.LastHolder != nil && c.LastHolder.UID != "" && server.Spec.ServerClaimRef == nil &&
+		string(c.LastHolder.UID) == server.Annotations[metalv1alpha1.ReleasedClaimAnnotation] &&
+		c.DirtiedAt != nil && c.DirtiedAt.Time.Before(stored.Wipe.StartedAt.Time)
+}
+
+// ranOnlyWipes says that the server went from the failed wipe to Error and from there to the present wipe, by rules of the policy, and
+// that the machine was first shown on in the present entry by our boot.
+func ranOnlyWipes(g grant, stored *policyv1alpha1.ServerInventory) bool {
+	l := g.server.Status.Lifecycle
+	if l == nil || l.SeenOnAt == nil || l.BootedAt == nil || !l.BootedAt.Time.Equal(l.SeenOnAt.Time) {
+		return false
+	}
+	if report := stored.Report; report == nil || report.Purpose != policyv1alpha1.PurposeWipe || report.Entry < stored.Wipe.Entry {
+		return false
+	}
+	var wipes metalv1alpha1.ServerState
+	next := stored.Wipe.Entry
+	for _, move := range l.History {
+		if move.Entry < stored.Wipe.Entry {
+			continue
+		}
+		if move.Entry != next || move.Rule == metalv1alpha1.RuleAdopted || move.By != "" {
+			return false
+		}
+		switch {
+		case move.Entry == stored.Wipe.Entry:
+			wipes = move.To
+		case move.Entry == g.entry && move.To != wipes, move.Entry != g.entry && move.To != metalv1alpha1.StateError && move.To != wipes:
+			return false
+		}
+		next++
+	}
+	return next == g.entry+1
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/metalprobe/registry/record"
+)
+
+// recordRetry is when an agent reports the end of a wipe again whose record could not be kept.
+const recordRetry = 10 * time.Second
+
+// settle stores the end of a wipe. Its record is created first, and kept outside the cluster where a sink is given: a server is
+// offered on the word of the stored wipe, so no server is offered whose wipe has no record. The beginning of the wipe is stored before
+// both, so that a repeated report is of the same beginning, and finds the record that it made.
+func (r *Registry) settle(
+	ctx context.Context, g grant, end func(*policyv1alpha1.ServerInventory) *refusal,
+) (changed bool, _ *refusal) {
+	for {
+		begins := false
+		changed, refused := r.store(ctx, g, func(stored *policyv1alpha1.ServerInventory) *refusal {
+			former := stored.Wipe.DeepCopy()
+			if refused := end(stored); refused != nil {
+				return refused
+			}
+			begins = former == nil || former.Entry != g.entry
+			switch {
+			case begins:
+				stored.Wipe.State = policyv1alpha1.WipeRunning
+				return nil
+			case equality.Semantic.DeepEqual(former, stored.Wipe):
+				return nil
+			}
+			kept, refused := r.keep(ctx, g, stored)
+			stored.LastRecord = kept
+			return refused
+		})
+		if refused != nil || !begins {
+			return changed, refused
+		}
+	}
+}
+
+// keep makes the record of a wipe that ended, or finds the one that was made of it. Records are numbered, and the API server takes
+// one of each number: whoever comes second goes on behind it.
+func (r *Registry) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
+	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: r.options.Now()}
+	var err error
+	if in.PolicyDigest, in.AgentImage, err = r.origin(ctx, g); err != nil {
+		return nil, notRecorded(err)
+	}
+	made, err := record.Of(in)
+	if err != nil {
+		return nil, notRecorded(err)
+	}
+	if in.Previous == nil {
+		last, err := r.lastRecord(ctx, stored.Spec.SystemUUID)
+		if err != nil {
+			return nil, notRecorded(err)
+		}
+		if last != nil && record.Tells(last, made) {
+			return r.keepOutside(ctx, last)
+		}
+		if last != nil {
+			in.Previous = record.Reference(last)
+		}
+	}
+	for {
+		if made, err = record.Of(in); err != nil {
+			return nil, notRecorded(err)
+		}
+		err = r.options.Writer.Create(ctx, made.DeepCopy())
+		switch {
+		case err == nil:
+			return r.keepOutside(ctx, made)
+		case apierrors.IsInvalid(err):
+			return nil, invalid(fmt.Errorf("the API refused the record of the wipe: %.512s", err.Error()))
+		case !apierrors.IsAlreadyExists(err):
+			return nil, notRecorded(fmt.Errorf("creating record %s: %w", made.Name, err))
+		}
+		var there policyv1alpha1.SanitizationRecord
+		if err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
+			return nil, notRecorded(fmt.Errorf("reading record %s: %w", made.Name, err))
+		}
+		if record.Tells(&there, made) {
+			return r.keepOutside(ctx, &there)
+		}
+		in.Previous = record.Reference(&there)
+	}
+}
+
+func (r *Registry) keepOutside(ctx context.Context, made *policyv1alpha1.SanitizationRecord) (*policyv1alpha1.RecordReference, *refusal) {
+	if r.options.Sink != nil {
+		if err := r.options.Sink.Append(ctx, made); err != nil {
+			return nil, notRecorded(err)
+		}
+	}
+	return record.Reference(made), nil
+}
+
+// lastRecord finds a machine's last record in the API server; nil where there is none. The inventory that remembered it may be gone.
+func (r *Registry) lastRecord(ctx context.Context, uuid string) (*policyv1alpha1.SanitizationRecord, error) {
+	of, err := labels.NewRequirement(policyv1alpha1.RecordMachineLabel, selection.In, uuids.Spellings(uuid))
+	if err != nil {
+		return nil, err
+	}
+	var list policyv1alpha1.SanitizationRecordList
+	if err := r.options.Live.List(ctx, &list, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*of)}); err != nil {
+		return nil, fmt.Errorf("listing the records of machine %s: %w", uuid, err)
+	}
+	var last *policyv1alpha1.SanitizationRecord
+	for i := range list.Items {
+		if one := &list.Items[i]; last == nil || one.Spec.Sequence > last.Spec.Sequence {
+			last = one
+		}
+	}
+	return last, nil
+}
+
+// origin says under which policy, and from which image, the agent was booted. What is gone by now is empty.
+func (r *Registry) origin(ctx context.Context, g grant) (digest, image string, _ error) {
+	if l := g.server.Status.Lifecycle; l != nil && l.Revision != "" {
+		var revision policyv1alpha1.PolicyRevision
+		if err := r.options.Reader.Get(ctx, client.ObjectKey{Name: l.Revision}, &revision); client.IgnoreNotFound(err) != nil {
+			return "", "", fmt.Errorf("reading PolicyRevision %s: %w", l.Revision, err)
+		}
+		digest = revision.Spec.Digest
+	}
+	ref := g.server.Spec.BootConfigurationRef
+	if ref == nil {
+		return digest, "", nil
+	}
+	config, refused := bootConfigurationOf(ctx, r.options.Live, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g.server.Name)
+	switch {
+	case refused == nil:
+		return digest, config.Spec.Image, nil
+	case refused.err != nil:
+		return "", "", refused.err
+	}
+	return digest, "", nil
+}
+
+func notRecorded(err error) *refusal {
+	return &refusal{
+		status: http.StatusServiceUnavailable, outcome: OutcomeNotRecorded, retryAfter: recordRetry, err: err,
+		message: "the registry could not keep the record of this wipe, and a wipe without a record does not count",
+		remedy:  "report the end of the wipe again; the manager's log has the cause",
+	}
+}
