@@ -38,6 +38,19 @@ WEBHOOKS ?= true
 IDLE ?= 200s
 INVENTORY ?=
 LOADFLAGS ?=
+# Which boot images `make probe-image` builds, and where; docs/images.md explains each variable.
+IMAGES ?= amd64,arm64,cloud
+IMAGE_OUT ?= bin/image
+SIGN_KEY ?=
+SIGN_CERT ?=
+CA ?=
+FIRMWARE ?=
+CMDLINE ?=
+# For which architectures `make images` builds, and where it pushes to: registry/prefix.
+ARCHES ?= amd64
+PUSH ?=
+# The version that the programs tell, and the tag of the images.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # Modules of their own, and those among them that hold tests.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))
@@ -177,6 +190,26 @@ figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine t
 	  go test -run '^$$' -bench 'BenchmarkMemory' -benchtime 1x ./controllers/scheduler/informer; } >docs/cost.new
 	@mv docs/cost.new docs/cost.txt
 	go generate ./docs
+
+##@ Images
+
+.PHONY: probe-image
+probe-image: $(BIN)/metalaw-image ## Build what machines boot: IMAGES= IMAGE_OUT= SIGN_KEY= SIGN_CERT= CA= FIRMWARE= CMDLINE= (docs/images.md).
+	@$(BIN)/metalaw-image probe --images='$(IMAGES)' --out='$(IMAGE_OUT)' --version='$(VERSION)' \
+	  --sign-key='$(SIGN_KEY)' --sign-cert='$(SIGN_CERT)' --ca='$(CA)' --firmware='$(FIRMWARE)' --cmdline='$(CMDLINE)'
+
+.PHONY: probe-image-lock
+probe-image-lock: $(BIN)/metalaw-image ## Take the newest kernels of Debian into config/image/lock.yaml.
+	@$(BIN)/metalaw-image lock
+
+.PHONY: images
+images: probe-image ## Write container images and the boot artefact as OCI layouts; ARCHES= builds for others, PUSH=registry/prefix pushes.
+	@$(BIN)/metalaw-image images --arches='$(ARCHES)' --version='$(VERSION)' --probe='$(IMAGE_OUT)/oci' --push='$(PUSH)'
+
+# Always asked for: Go knows whether there is anything to do.
+.PHONY: $(BIN)/metalaw-image
+$(BIN)/metalaw-image:
+	@go build -trimpath -buildvcs=false -o $@ ./cmd/metalaw-image
 
 ##@ Parts
 

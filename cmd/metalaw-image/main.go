@@ -53,7 +53,7 @@ func command() *cobra.Command {
 	var images build.ImageOptions
 	imagesCommand := &cobra.Command{Use: "images", Short: "Write container images as OCI layouts, and push them.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			images.Version, images.Log, images.Names = version, os.Stderr, os.Stdout
+			images.Version, images.Names = version, os.Stdout
 			return build.Images(cmd.Context(), images)
 		}}
 	flags = imagesCommand.Flags()

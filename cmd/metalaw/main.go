@@ -16,6 +16,9 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
+// version is set where images are built.
+var version string
+
 func main() {
 	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newVersionCommand())
 	err := root.ExecuteContext(ctrl.SetupSignalHandler())
@@ -31,11 +34,14 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version of this program and of its policy engine.",
 		Args:  usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
+			tell := version
+			if info, ok := debug.ReadBuildInfo(); ok && tell == "" {
+				tell = info.Main.Version
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "metalaw %s\nengine  %s\n", version, bundle.EngineVersion)
+			if tell == "" {
+				tell = "(devel)"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "metalaw %s\nengine  %s\n", tell, bundle.EngineVersion)
 			return err
 		},
 	}

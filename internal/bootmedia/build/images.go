@@ -29,7 +29,6 @@ type ImageOptions struct {
 	Certificates string
 	// Push is a registry with a prefix, and empty for no push. Version is the tag.
 	Push, Version string
-	Log           io.Writer
 	// Names takes a line for each image: its name by digest.
 	Names io.Writer
 }
