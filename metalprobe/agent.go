@@ -23,6 +23,8 @@ const MaxWipeInterval = 30 * time.Second
 type Registry interface {
 	Register(ctx context.Context, uuid string, data Data) error
 	WipeStatus(ctx context.Context, uuid string) (WipeStatus, error)
+	// MayErase asks the same of one disk.
+	MayErase(ctx context.Context, uuid string, disk DiskIdentity) (WipeStatus, error)
 	ReportWipe(ctx context.Context, uuid string, report WipeReport) error
 }
 
@@ -38,6 +40,14 @@ type Agent struct {
 	Collect Collector
 	// Disks lists what is to be erased, and what is left alone because it is no fixed disk; only asked where Purpose is PurposeWipe.
 	Disks func(ctx context.Context) ([]Disk, []policyv1alpha1.SkippedDisk, error)
+	// Wipe is what the policy says of a wipe; nil says nothing.
+	Wipe *WipePolicy
+	// Parallel is how many disks are erased at the same time; zero means DefaultParallel.
+	Parallel int
+	// Floor is the shortest time that a step of an erase is given; zero means erasure.DefaultFloor.
+	Floor time.Duration
+	// OnPhase is told what the agent does; nil tells nobody. percent is how much of a wipe is done, by bytes.
+	OnPhase func(ctx context.Context, phase, detail string, percent int32)
 	// Interval is the time between two reports; zero means DefaultInterval.
 	Interval time.Duration
 	// Log receives one line for each decision; nil means slog.Default.
@@ -54,6 +64,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if a.Interval <= 0 {
 		a.Interval = DefaultInterval
+	}
+	if a.Wipe == nil {
+		a.Wipe = &WipePolicy{}
 	}
 	ticker := time.NewTicker(a.Interval)
 	defer ticker.Stop()

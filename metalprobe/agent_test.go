@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,10 @@ type fakeRegistry struct {
 	register func() error
 	status   func(call int) (WipeStatus, error)
 	report   func() error
+	refused  map[string]string
+	proved   []policyv1alpha1.DiskWipe
+	last     WipeReport
+	greeted  bool
 	asked    int
 }
 
@@ -43,6 +48,17 @@ func (f *fakeRegistry) Register(context.Context, string, Data) error {
 
 func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
 	f.mu.Lock()
+	if !f.greeted { // the question for what is proved comes once, with the first disk
+		defer f.mu.Unlock()
+		f.greeted = true
+		return WipeStatus{Current: true, Proved: f.proved}, nil
+	}
+	f.mu.Unlock()
+	return f.ask()
+}
+
+func (f *fakeRegistry) ask() (WipeStatus, error) {
+	f.mu.Lock()
 	f.asked++
 	call := f.asked
 	f.mu.Unlock()
@@ -53,7 +69,16 @@ func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
 	return WipeStatus{Current: true}, nil
 }
 
+func (f *fakeRegistry) MayErase(_ context.Context, _ string, disk DiskIdentity) (WipeStatus, error) {
+	status, err := f.ask()
+	status.RefusedDisk = f.refused[disk.Serial]
+	return status, err
+}
+
 func (f *fakeRegistry) ReportWipe(_ context.Context, _ string, report WipeReport) error {
+	f.mu.Lock()
+	f.last = report
+	f.mu.Unlock()
 	states := make([]string, 0, len(report.Disks))
 	for _, disk := range report.Disks {
 		states = append(states, string(disk.State))
@@ -71,12 +96,19 @@ type fakeDisk struct {
 	name     string
 	takes    time.Duration
 	erase    error
-	verify   error
 	refused  bool
+	lane     string
+	// stuck makes the erase ignore that it is told to stop.
+	stuck time.Duration
+	// announces makes the erase set a password.
+	announces bool
+	recheck   error
+	term      policyv1alpha1.SanitizationTerm
+	size      int64
 }
 
 func (d *fakeDisk) Info() policyv1alpha1.BlockDevice {
-	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name}
+	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, SizeBytes: d.size}
 }
 
 func (d *fakeDisk) Verdict() Verdict {
@@ -86,16 +118,38 @@ func (d *fakeDisk) Verdict() Verdict {
 	return Verdict{Standing: DiskOurs}
 }
 
-func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
+func (d *fakeDisk) Lane() string { return d.lane }
+
+// Erase is done in four parts, each a quarter of what it takes.
+func (d *fakeDisk) Erase(ctx context.Context, order EraseOrder) (EraseOutcome, error) {
 	d.registry.note("erase %s", d.name)
-	if d.takes > 0 && !Wait(ctx, d.takes) {
-		d.registry.note("stopped %s", d.name)
-		return "", ctx.Err()
+	order.Expect("zero", 2*time.Hour)
+	if d.stuck > 0 {
+		<-time.After(d.stuck)
+		order.Progress(50)
+		d.registry.note("unstuck %s", d.name)
+		return EraseOutcome{}, ctx.Err()
 	}
-	return "zero", d.erase
+	if d.announces {
+		if err := order.Announce(ctx, "the drive gets a password"); err != nil {
+			return EraseOutcome{}, err
+		}
+		d.registry.note("password %s", d.name)
+	}
+	for part := range int32(4) {
+		if d.takes > 0 && !Wait(ctx, d.takes/4) {
+			d.registry.note("stopped %s", d.name)
+			return EraseOutcome{}, context.Cause(ctx)
+		}
+		order.Progress(25 * (part + 1))
+	}
+	return EraseOutcome{Method: "zero", Term: cmp.Or(d.term, policyv1alpha1.TermClear)}, d.erase
 }
 
-func (d *fakeDisk) Verify(context.Context) error { return d.verify }
+func (d *fakeDisk) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
+	d.registry.note("recheck %s", d.name)
+	return &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, Passed: d.recheck == nil}, d.recheck
+}
 
 func agentOf(registry *fakeRegistry, purpose Purpose, disks ...*fakeDisk) *Agent {
 	return &Agent{
@@ -111,7 +165,8 @@ func agentOf(registry *fakeRegistry, purpose Purpose, disks ...*fakeDisk) *Agent
 			}
 			return list, nil, nil
 		},
-		Log: slog.New(slog.DiscardHandler),
+		Parallel: 1,
+		Log:      slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -185,7 +240,7 @@ func TestWipe(t *testing.T) {
 			want:  []string{"register", "Failed Failed"},
 		},
 		"a disk that keeps its data fails": {
-			disks: []*fakeDisk{{name: "a", verify: errors.New("data found")}},
+			disks: []*fakeDisk{{name: "a", erase: errors.New("data found")}},
 			want:  []string{"register", "Running Erasing", "ask", "erase a", "Failed Failed"},
 		},
 		"stops before the second disk when no longer current": {
@@ -226,21 +281,21 @@ func TestWipe(t *testing.T) {
 				return WipeStatus{Current: true}, nil
 			}},
 			disks: []*fakeDisk{{name: "a"}},
-			want: []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Pending", "ask",
+			want: []string{"register", "Running Erasing", "ask", "Running Pending", "Running Pending", "ask", "Running Pending", "ask",
 				"Running Erasing", "ask", "erase a", "Verified Verified"},
 		},
 		"waits before the next disk for as long as it is held back": {
 			registry: &fakeRegistry{status: held(2, 4)},
 			disks:    []*fakeDisk{{name: "a"}, {name: "b"}},
 			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Verified,Erasing", "ask",
-				"Running Verified,Pending", "ask", "Running Verified,Pending", "ask", "Running Verified,Erasing", "ask", "erase b",
+				"Running Verified,Pending", "Running Verified,Pending", "ask", "Running Verified,Pending", "ask", "Running Verified,Erasing", "ask", "erase b",
 				"Verified Verified,Verified"},
 		},
 		"waits again where it is held back again before it began": {
 			registry: &fakeRegistry{status: held(1, 2, 3, 4)},
 			disks:    []*fakeDisk{{name: "a"}},
-			want: []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Erasing", "ask",
-				"Running Pending", "ask", "Running Erasing", "ask", "erase a", "Verified Verified"},
+			want: []string{"register", "Running Erasing", "ask", "Running Pending", "Running Pending", "ask", "Running Erasing", "ask",
+				"Running Pending", "Running Pending", "ask", "Running Erasing", "ask", "erase a", "Verified Verified"},
 		},
 		"goes on with a disk that it erases, and tells that it does, though it is held back": {
 			registry: &fakeRegistry{status: held(2, 100)},
@@ -263,7 +318,7 @@ func TestWipe(t *testing.T) {
 				return WipeStatus{Held: call < 3, Reason: "claimed"}, nil
 			}},
 			disks: []*fakeDisk{{name: "a"}},
-			want:  []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Pending", "ask"},
+			want:  []string{"register", "Running Erasing", "ask", "Running Pending", "Running Pending", "ask", "Running Pending", "ask"},
 			fails: "no longer current: claimed",
 		},
 	} {
@@ -295,20 +350,23 @@ func TestWipe(t *testing.T) {
 // The registry's answers say how long to wait; whatever they say, others must not take the wipe for silent.
 func TestAWipeThatIsHeldBackStaysAudible(t *testing.T) {
 	for name, c := range map[string]struct {
-		after, interval, want time.Duration
+		after, interval, asks time.Duration
 	}{
-		"at the time that the registry names":    {after: 10 * time.Second, interval: time.Hour, want: 10 * time.Second},
-		"never later than the longest silence":   {after: 24 * time.Hour, interval: time.Hour, want: MaxWipeInterval},
-		"at its own pace where none is named":    {interval: 20 * time.Second, want: 20 * time.Second},
-		"and then never later than that, either": {interval: time.Hour, want: MaxWipeInterval},
+		"asks at the time that the registry names":  {after: 10 * time.Second, interval: time.Hour, asks: 10 * time.Second},
+		"asks never later than the longest silence": {after: 24 * time.Hour, interval: time.Hour, asks: MaxWipeInterval},
+		"asks at its own pace where none is named":  {interval: 20 * time.Second, asks: 20 * time.Second},
+		"and then never later than that, either":    {interval: time.Hour, asks: MaxWipeInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 7*24*time.Hour)
 				defer cancel()
-				var told []time.Time
+				var told, asked []time.Time
 				registry := &fakeRegistry{
-					status: func(int) (WipeStatus, error) { return WipeStatus{Held: true, RetryAfter: c.after}, nil },
+					status: func(int) (WipeStatus, error) {
+						asked = append(asked, time.Now())
+						return WipeStatus{Held: true, RetryAfter: c.after}, nil
+					},
 					report: func() error { told = append(told, time.Now()); return nil },
 				}
 				agent := agentOf(registry, PurposeWipe, &fakeDisk{name: "a"})
@@ -316,13 +374,18 @@ func TestAWipeThatIsHeldBackStaysAudible(t *testing.T) {
 				if err := agent.Run(ctx); err != nil {
 					t.Error(err)
 				}
-				for i := 2; i < len(told); i++ {
-					if pause := told[i].Sub(told[i-1]); pause != c.want {
-						t.Fatalf("report %d came after %s, want %s", i, pause, c.want)
+				for i := 1; i < len(told); i++ {
+					if pause := told[i].Sub(told[i-1]); pause > MaxWipeInterval {
+						t.Fatalf("report %d came after %s", i, pause)
 					}
 				}
-				if last := ctx.Err(); last == nil || len(told) < 100 || slices.Contains(registry.log, "erase a") {
-					t.Errorf("%d reports, %v", len(told), registry.log[:4])
+				for i := 1; i < len(asked); i++ {
+					if pause := asked[i].Sub(asked[i-1]); pause != c.asks {
+						t.Fatalf("question %d came after %s, want %s", i, pause, c.asks)
+					}
+				}
+				if last := ctx.Err(); last == nil || len(told) < 100 || len(asked) < 100 || slices.Contains(registry.log, "erase a") {
+					t.Errorf("%d reports, %d questions, %v", len(told), len(asked), registry.log[:4])
 				}
 			})
 		})

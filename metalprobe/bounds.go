@@ -199,6 +199,7 @@ func (r *WipeReport) Validate() error {
 		b.text(path+".transport", &d.Transport, maxFlag)
 		b.text(path+".message", &d.Message, maxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
+		b.erase(path, d)
 		switch d.State {
 		case policyv1alpha1.DiskPending, policyv1alpha1.DiskErasing, policyv1alpha1.DiskErased,
 			policyv1alpha1.DiskVerified, policyv1alpha1.DiskFailed:

@@ -14,6 +14,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,8 +29,8 @@ const (
 	// firstDelay and maxDelay bound the wait between attempts.
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 10 * time.Second
-	// maxAnswer bounds what is read of an answer.
-	maxAnswer = 64 << 10
+	// maxAnswer bounds what is read of an answer; that about a wipe names the disks that are proved.
+	maxAnswer = 1 << 20
 )
 
 // RefusedError is an answer of the registry that asking again does not change.
@@ -129,8 +130,25 @@ func (c *Client) BootState(ctx context.Context, uuid string, booted bool) error 
 // "No longer" (409) and "not now" (503 with held) are answers, not errors; a credential that is not accepted is a
 // *RefusedError.
 func (c *Client) WipeStatus(ctx context.Context, uuid string) (WipeStatus, error) {
+	return c.mayGoOn(ctx, "/wipe/"+uuid)
+}
+
+// MayErase asks whether the agent may erase a disk, as WipeStatus does, and names the disk. RefusedDisk in the answer says that it may
+// not, whatever Current says.
+func (c *Client) MayErase(ctx context.Context, uuid string, disk DiskIdentity) (WipeStatus, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"wwid": disk.WWID, "serial": disk.Serial, "model": disk.Model} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	query.Set("size", strconv.FormatInt(disk.SizeBytes, 10))
+	return c.mayGoOn(ctx, "/wipe/"+uuid+"?"+query.Encode())
+}
+
+func (c *Client) mayGoOn(ctx context.Context, path string) (WipeStatus, error) {
 	var status WipeStatus
-	err := c.call(ctx, http.MethodGet, "/wipe/"+uuid, nil, &status)
+	err := c.call(ctx, http.MethodGet, path, nil, &status)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusConflict {
 		return WipeStatus{Reason: refused.Message}, nil
 	}

@@ -3,7 +3,6 @@
 package metalprobe
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -214,84 +213,9 @@ func TestEraseRefusesBeforeItOpensTheDisk(t *testing.T) {
 			info := policyv1alpha1.BlockDevice{Path: filepath.Join(t.TempDir(), "must-not-be-opened"), Name: "sda"}
 			disk := &blockDisk{info: info, guard: func() error { return host.mayErase(info) }}
 			c.change(files)
-			_, err := disk.Erase(t.Context())
+			_, err := disk.Erase(t.Context(), EraseOrder{})
 			expectProblems(t, err, []string{c.want, "not erased"})
 		})
-	}
-}
-
-func diskOf(t *testing.T, size int) *blockDisk {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "disk")
-	if err := os.WriteFile(name, []byte(strings.Repeat("secret", size/6+1))[:size], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return &blockDisk{info: policyv1alpha1.BlockDevice{Path: name}, guard: func() error { return nil }}
-}
-
-func TestEraseOverwritesEveryByte(t *testing.T) {
-	for name, size := range map[string]int{
-		"a disk of less than a chunk":      1000,
-		"a disk that ends within a chunk":  eraseChunk + 4097,
-		"a disk of exactly one chunk":      eraseChunk,
-		"a disk that is read back in part": verifyChunk*(verifySamples+2) + 1,
-	} {
-		t.Run(name, func(t *testing.T) {
-			disk := diskOf(t, size)
-			if err := disk.Verify(t.Context()); err == nil {
-				t.Error("a disk full of data passed")
-			}
-			method, err := disk.Erase(t.Context())
-			if err != nil || method != "zero" {
-				t.Fatalf("got %q, %v", method, err)
-			}
-			if err := disk.Verify(t.Context()); err != nil {
-				t.Error(err)
-			}
-			content, err := os.ReadFile(disk.info.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(content) != size || strings.Trim(string(content), "\x00") != "" {
-				t.Errorf("%d bytes, of which some are not zero", len(content))
-			}
-		})
-	}
-}
-
-func TestVerifyFindsTheLastByte(t *testing.T) {
-	disk := diskOf(t, 100)
-	content := make([]byte, 100)
-	content[99] = 1
-	if err := os.WriteFile(disk.info.Path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	expectProblems(t, disk.Verify(t.Context()), []string{"data was found at byte 99"})
-}
-
-func TestEraseStopsWhenItsContextEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := diskOf(t, 100).Erase(ctx)
-	expectProblems(t, err, []string{"stopped at byte 0 of 100"})
-}
-
-func TestSampleOffsetsCoverBothEndsAndStayWithinTheDisk(t *testing.T) {
-	for _, size := range []int64{1, verifyChunk, verifyChunk * (verifySamples + 2), verifyChunk*(verifySamples+2) + 1, 4 << 40} {
-		for _, pick := range []func(int64) int64{func(int64) int64 { return 0 }, func(n int64) int64 { return n - 1 }} {
-			offsets := sampleOffsets(size, pick)
-			if offsets[0] != 0 {
-				t.Errorf("size %d: the first place is %d", size, offsets[0])
-			}
-			if last := offsets[len(offsets)-1]; last >= size || last+verifyChunk < size {
-				t.Errorf("size %d: the last place is %d", size, last)
-			}
-			for _, offset := range offsets {
-				if offset < 0 || offset >= size {
-					t.Errorf("size %d: place %d is outside", size, offset)
-				}
-			}
-		}
 	}
 }
 

@@ -3,19 +3,29 @@
 package metalprobe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 // ErrNotCurrent means that the registry no longer wants this wipe: nothing more may be erased.
 var ErrNotCurrent = errors.New("the wipe is no longer current")
+
+// DefaultParallel is how many disks are erased at the same time.
+const DefaultParallel = 16
+
+// EraseOrder is how a disk is erased, and who is told of it.
+type EraseOrder = erasure.Order
+
+// EraseOutcome is what an erase did, also one that failed.
+type EraseOutcome = erasure.Outcome
 
 // Disk is one disk of this server.
 type Disk interface {
@@ -23,172 +33,113 @@ type Disk interface {
 	Info() policyv1alpha1.BlockDevice
 	// Verdict is what JudgeDisk says of the disk: Ours or Refused. A refused disk is never erased, and fails the wipe.
 	Verdict() Verdict
-	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, or that JudgeDisk does
+	// Lane names what only one disk at a time may keep busy, such as a RAID adapter. Disks with an empty lane share nothing.
+	Lane() string
+	// Erase makes the data on the disk unreadable, reads back, and says how. It refuses a disk that is in use, or that JudgeDisk does
 	// not call ours when it is asked anew. A repeat erases again. When ctx ends it stops at the next chunk, and the disk is not erased.
-	Erase(ctx context.Context) (method string, err error)
-	// Verify reads back and returns an error where it finds anything but zeros.
-	Verify(ctx context.Context) error
+	Erase(ctx context.Context, order EraseOrder) (EraseOutcome, error)
+	// Recheck reads a disk again that a former boot of this wipe proved, and returns an error where it finds anything but zeros.
+	Recheck(ctx context.Context) (*policyv1alpha1.EraseVerification, error)
 }
 
-// wipe erases all disks, one after the other, and reports before, between and after. Each disk needs a fresh
-// permission: no answer is no permission, so a registry that is away, or that holds the wipe back, pauses it for as long
-// as that lasts. It returns an error only where the registry refused, the entry is no longer current, or ctx ended.
+// wipe erases all disks, several at a time, and reports before, meanwhile and after. Each disk needs a fresh permission: no answer is
+// no permission, so a registry that is away, or that holds the wipe back, pauses it for as long as that lasts. It returns an error only
+// where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
-	report := WipeReport{State: policyv1alpha1.WipeRunning}
+	w := &wiping{Agent: a, sending: make(chan struct{}, 1), quarters: make(chan int32, 3), report: WipeReport{State: policyv1alpha1.WipeRunning}}
 	disks, skipped, err := a.Disks(ctx)
 	if err != nil {
-		report.State, report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
-		return a.tell(ctx, report)
+		w.report.State, w.report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
+		return w.tell(ctx)
 	}
-	report.Skipped = skipped[:min(len(skipped), MaxDisks)]
 	for _, disk := range disks {
-		report.Disks = append(report.Disks, a.describe(disk))
-	}
-	failed := 0
-	for i, disk := range disks {
-		if disk.Verdict().Standing != DiskOurs {
-			failed++
+		if excuse := excused(a.Wipe.Excused, disk.Info()); excuse != "" {
+			verdict := disk.Verdict()
+			verdict.Reason = strings.TrimSuffix("the policy excuses "+excuse+": "+verdict.Reason, ": ")
+			skipped = append(skipped, Skip(disk.Info(), verdict))
+			a.Log.Warn("disk left as it is", "server", a.UUID, "disk", disk.Info().Path, "because", verdict.Reason)
 			continue
 		}
-		if err := a.begin(ctx, &report, i); err != nil {
-			return err
-		}
-		progress := report
-		progress.Disks = slices.Clone(report.Disks) // the report's own disks change while they are erased
-		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], progress)
-		if err != nil {
-			return err
-		}
-		if !proved {
-			failed++
-		}
+		w.disks = append(w.disks, disk)
+		w.report.Disks = append(w.report.Disks, a.describe(disk))
 	}
-	report.State = policyv1alpha1.WipeVerified
-	switch {
+	w.waits = make([]string, len(w.disks))
+	w.report.Skipped = skipped[:min(len(skipped), MaxDisks)]
+	a.phase(ctx, fmt.Sprintf("%d disks", len(w.disks)), 0)
+	if err := w.run(ctx); err != nil {
+		return err
+	}
+	w.report.State = policyv1alpha1.WipeVerified
+	switch failed := w.failed(); {
 	case failed > 0:
-		report.State, report.Message = policyv1alpha1.WipeFailed, failure(report.Disks)
-	case len(disks) == 0:
-		report.Message = "this boot sees no disk" // whether there is none is for the registry to judge
+		w.report.State, w.report.Message = policyv1alpha1.WipeFailed, failure(w.report.Disks)
+	case len(w.disks) == 0:
+		w.report.Message = "this boot sees no disk" // whether there is none is for the registry to judge
 	}
-	a.Log.Info("wipe ended", "server", a.UUID, "state", report.State, "disks", len(disks), "failed", failed)
-	return a.tell(ctx, report)
+	a.Log.Info("wipe ended", "server", a.UUID, "state", w.report.State, "disks", len(w.disks), "failed", w.failed())
+	return w.tell(ctx)
 }
 
-// begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing
-// comes first, so that nobody cuts the power unawares; asking comes last, so that no permission is old. While it waits it
-// says so often enough that nobody takes the wipe for silent.
-func (a *Agent) begin(ctx context.Context, report *WipeReport, i int) error {
-	for {
-		report.Disks[i].State, report.Message = policyv1alpha1.DiskErasing, ""
-		if err := a.tell(ctx, *report); err != nil {
-			return err
-		}
-		status, err := a.permitted(ctx)
-		if err != nil || !status.Held {
-			return err
-		}
-		report.Disks[i].State = policyv1alpha1.DiskPending
-		for status.Held {
-			report.Message = shorten(fmt.Sprintf("waits before %s: %s", report.Disks[i].Path, status.Reason))
-			a.Log.Warn("waits for the permission to erase", "server", a.UUID, "disk", report.Disks[i].Path, "because", status.Reason)
-			if err := a.tell(ctx, *report); err != nil {
-				return err
-			}
-			if !Wait(ctx, a.patience(status)) {
-				return ctx.Err()
-			}
-			if status, err = a.permitted(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// permitted asks the registry whether a disk may be erased now. Held without an error means: ask again. So does no answer.
-func (a *Agent) permitted(ctx context.Context) (WipeStatus, error) {
-	status, err := a.Registry.WipeStatus(ctx, a.UUID)
-	switch {
-	case IsRefused(err) || (err != nil && ctx.Err() != nil):
-		return WipeStatus{}, fmt.Errorf("asking whether to go on: %w", err)
-	case err != nil:
-		return WipeStatus{Held: true, Reason: err.Error()}, nil //nolint:nilerr // no answer means: ask again
-	case !status.Current && !status.Held:
-		return WipeStatus{}, fmt.Errorf("%w: %s", ErrNotCurrent, status.Reason)
-	}
-	return status, nil
-}
-
-// pace is the time between two signs of life.
-func (a *Agent) pace() time.Duration { return min(a.Interval, MaxWipeInterval) }
-
-// patience is how long to wait before asking again: as the registry says, and never so long that the wipe seems silent.
-func (a *Agent) patience(status WipeStatus) time.Duration {
-	if status.RetryAfter <= 0 {
-		return a.pace()
-	}
-	return min(status.RetryAfter, MaxWipeInterval)
-}
-
-// tell reports, again and again until the registry answered: yes, or a refusal.
-func (a *Agent) tell(ctx context.Context, report WipeReport) error {
-	for {
-		err := a.Registry.ReportWipe(ctx, a.UUID, report)
-		if err == nil {
-			return nil
-		}
-		if err = fmt.Errorf("reporting that the wipe is %s: %w", report.State, err); IsRefused(err) {
-			return err
-		}
-		a.Log.Warn("will try again", "server", a.UUID, "in", a.pace(), "error", err)
-		if !Wait(ctx, a.pace()) {
-			return err
-		}
-	}
-}
-
-// eraseWatched erases one disk while it keeps telling that it does, and asking whether the entry is current; told that
-// it is not, it stops. What is held back, or not answered, does not stop a disk that is being erased: half an erase
-// helps nobody.
-func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *policyv1alpha1.DiskWipe, report WipeReport) (proved bool, err error) {
-	erasing, stop := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		for Wait(erasing, a.pace()) {
-			if _, err := a.permitted(erasing); err != nil {
-				if erasing.Err() == nil {
-					stop(err)
+// run erases the disks that are ours: those of one lane one after the other, the lanes in parallel.
+func (w *wiping) run(ctx context.Context) error {
+	ctx, revoke := context.WithCancelCause(ctx)
+	defer revoke(nil)
+	watched, stopWatching := context.WithCancel(ctx)
+	var watching, working sync.WaitGroup
+	watching.Go(func() { w.watch(watched, revoke) })
+	lanes := make(chan []int)
+	for range min(cmp.Or(w.Parallel, DefaultParallel), len(w.disks)) {
+		working.Go(func() {
+			for lane := range lanes {
+				for _, i := range lane {
+					if err := w.one(ctx, i); err != nil {
+						revoke(err)
+						return
+					}
 				}
-				return
 			}
-			// A report that is lost is repeated at the next turn, or overtaken by the disk's outcome.
-			if err := a.Registry.ReportWipe(erasing, a.UUID, report); err != nil && erasing.Err() == nil {
-				a.Log.Warn("progress not reported", "server", a.UUID, "error", err)
-			}
+		})
+	}
+	for _, lane := range w.lanes() {
+		select {
+		case lanes <- lane:
+		case <-ctx.Done():
 		}
-	})
-	proved = a.erase(erasing, disk, record)
-	revoked := context.Cause(erasing)
-	stop(nil)
+	}
+	close(lanes)
+	working.Wait()
+	stopWatching()
 	watching.Wait()
-	return proved, revoked
+	return context.Cause(ctx)
 }
 
-// erase erases and verifies one disk, and is true when that is proved.
-func (a *Agent) erase(ctx context.Context, disk Disk, record *policyv1alpha1.DiskWipe) bool {
-	method, err := disk.Erase(ctx)
-	record.Method = method
-	if err == nil {
-		record.State = policyv1alpha1.DiskErased
-		err = disk.Verify(ctx)
+// lanes groups the disks that are ours, in their order.
+func (w *wiping) lanes() [][]int {
+	var lanes [][]int
+	known := map[string]int{}
+	for i, disk := range w.disks {
+		if disk.Verdict().Standing != DiskOurs {
+			continue
+		}
+		lane := disk.Lane()
+		if at, shared := known[lane]; shared && lane != "" {
+			lanes[at] = append(lanes[at], i)
+			continue
+		}
+		known[lane] = len(lanes)
+		lanes = append(lanes, []int{i})
 	}
-	if err != nil {
-		record.State, record.Message = policyv1alpha1.DiskFailed, shorten(err.Error())
-		a.Log.Error("disk not erased", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "error", err)
-		return false
+	return lanes
+}
+
+// excused says by what the policy excuses a disk; empty where it does not.
+func excused(names []string, s policyv1alpha1.BlockDevice) string {
+	for _, by := range []struct{ kind, value string }{{"wwid", s.WWID}, {"serial number", s.Serial}, {"model", s.Model}} {
+		if by.value != "" && slices.Contains(names, by.value) {
+			return by.kind + " " + by.value
+		}
 	}
-	record.State, record.Message = policyv1alpha1.DiskVerified, disk.Verdict().Reason
-	a.Log.Info("disk erased and read back", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "method", method)
-	return true
+	return ""
 }
 
 // describe records a disk before anything is done. A refused disk has failed already: nobody asks for a permission to
@@ -196,15 +147,33 @@ func (a *Agent) erase(ctx context.Context, disk Disk, record *policyv1alpha1.Dis
 func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
 	s, verdict := disk.Info(), disk.Verdict()
 	d := policyv1alpha1.DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
-		Transport: verdict.Transport, State: policyv1alpha1.DiskPending}
+		Transport: verdict.Transport, State: policyv1alpha1.DiskPending,
+		Manufacturer: s.Vendor, Model: s.Model, Firmware: s.Firmware, Slot: s.PCIAddress, MediaType: MediaOf(s, verdict)}
 	if verdict.Standing != DiskOurs {
 		d.State, d.Message = policyv1alpha1.DiskFailed, shorten("not erased: "+verdict.Reason)
 		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
 	}
 	b := bounds{trim: true}
-	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.texts("disk", maxWord, &d.Path, &d.Name, &d.Serial, &d.WWID, &d.Manufacturer, &d.Model, &d.Firmware, &d.Slot)
 	b.text("disk", &d.Transport, maxFlag)
 	return d
+}
+
+// MediaOf names the kind of medium, as far as the kernel tells.
+func MediaOf(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.MediaType {
+	switch {
+	case verdict.OverwriteOnly:
+		return policyv1alpha1.MediaVolume
+	case isNVMe(s.Name):
+		return policyv1alpha1.MediaNVMe
+	case verdict.Transport == transportMMC:
+		return policyv1alpha1.MediaEMMC
+	case strings.HasPrefix(s.Name, "pmem"):
+		return policyv1alpha1.MediaNVDIMM
+	case s.Rotational:
+		return policyv1alpha1.MediaHDD
+	}
+	return policyv1alpha1.MediaSSD
 }
 
 // Skip records a disk that a wipe leaves alone.

@@ -79,6 +79,7 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 		Purpose:  config.Purpose,
 		Collect:  host.Collect,
 		Disks:    host.Disks,
+		Wipe:     config.Wipe,
 		Interval: options.Interval,
 		Log:      log,
 	}

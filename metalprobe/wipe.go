@@ -55,3 +55,49 @@ type DiskIdentity struct {
 	WWID, Serial, Model string
 	SizeBytes           int64
 }
+
+// What a report may say of one erase; the API has the same bounds.
+const (
+	maxSteps      = 16
+	maxMethod     = 64
+	maxStepAnswer = 512
+)
+
+// erase visits what a report says of how a disk was erased.
+func (b *bounds) erase(path string, d *policyv1alpha1.DiskWipe) {
+	b.texts(path, maxWord, &d.Manufacturer, &d.Model, &d.Firmware, &d.Slot)
+	if d.Percent < 0 || d.Percent > 100 {
+		b.note("%s.percent: %d is no percentage", path, d.Percent)
+	}
+	switch d.MediaType {
+	case "", policyv1alpha1.MediaHDD, policyv1alpha1.MediaSSD, policyv1alpha1.MediaNVMe, policyv1alpha1.MediaEMMC,
+		policyv1alpha1.MediaNVDIMM, policyv1alpha1.MediaVolume:
+	default:
+		b.note("%s.mediaType: %.64q is not known", path, d.MediaType)
+	}
+	switch d.Term {
+	case "", policyv1alpha1.TermClear, policyv1alpha1.TermPurge:
+	default: // Destroy is stated by a person, never by an agent
+		b.note("%s.term: %.64q is none that an erase reaches", path, d.Term)
+	}
+	each(b, path+".steps", &d.Steps, maxSteps, func(path string, s *policyv1alpha1.EraseStep) {
+		if s.Method == "" {
+			b.note("%s.method: empty", path)
+		}
+		b.text(path+".method", &s.Method, maxMethod)
+		b.text(path+".parameters", &s.Parameters, maxWord)
+		b.text(path+".answer", &s.Answer, maxStepAnswer)
+		switch s.Result {
+		case policyv1alpha1.EraseSucceeded, policyv1alpha1.EraseFailed, policyv1alpha1.EraseUnsupported:
+		default:
+			b.note("%s.result: %.64q is none of Succeeded, Failed, Unsupported", path, s.Result)
+		}
+	})
+	if v := d.Verification; v != nil {
+		if v.Kind != policyv1alpha1.VerifiedZeros && v.Kind != policyv1alpha1.VerifiedSamplesGone {
+			b.note("%s.verification.kind: %.64q is none of Zeros, SamplesGone", path, v.Kind)
+		}
+		natural(b, path+".verification.readBytes", &v.ReadBytes)
+		b.text(path+".verification.limits", &v.Limits, maxStepAnswer)
+	}
+}

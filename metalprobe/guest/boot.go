@@ -16,6 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 const (
@@ -23,6 +24,8 @@ const (
 	maxBootData = 4 << 20
 	// fetchTimeout bounds one question.
 	fetchTimeout = 10 * time.Second
+	// emulatedLimit bounds the erase of an emulated disk, which takes as long as it was told to.
+	emulatedLimit = 24 * time.Hour
 )
 
 // fetch asks for what to boot until there is an answer or the machine is switched off, as firmware does.
@@ -161,6 +164,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
 		Disks:    machine.disks,
+		Wipe:     config.Wipe,
 		Interval: g.options.Interval,
 		Log:      g.options.Log,
 	}
@@ -210,16 +214,35 @@ func (e eraser) Info() policyv1alpha1.BlockDevice { return e.info }
 
 func (e eraser) Verdict() metalprobe.Verdict { return e.verdict }
 
-func (e eraser) Erase(ctx context.Context) (string, error) {
+// Lane is empty: emulated disks share no adapter.
+func (e eraser) Lane() string { return "" }
+
+// Erase empties the disk. Its verification is honest: no byte is read, because an emulated disk has none.
+func (e eraser) Erase(ctx context.Context, order metalprobe.EraseOrder) (metalprobe.EraseOutcome, error) {
 	if now := judge(e.disk); now.Standing != metalprobe.DiskOurs {
-		return "", fmt.Errorf("%s not erased: %s", e.info.Path, now.Reason)
+		return metalprobe.EraseOutcome{}, fmt.Errorf("%s not erased: %s", e.info.Path, now.Reason)
 	}
-	return "emulated", e.disk.Erase(ctx)
+	order.Expect(erasure.MethodEmulated, emulatedLimit)
+	step := policyv1alpha1.EraseStep{Method: erasure.MethodEmulated, Result: policyv1alpha1.EraseSucceeded}
+	err := e.disk.Erase(ctx)
+	if err != nil {
+		step.Result, step.Answer = policyv1alpha1.EraseFailed, err.Error()
+	}
+	outcome := metalprobe.EraseOutcome{Steps: []policyv1alpha1.EraseStep{step}}
+	outcome.Method = erasure.MethodOf(outcome.Steps)
+	if err == nil {
+		outcome.Verification, err = e.Recheck(ctx)
+	}
+	outcome.Term = erasure.Term(metalprobe.MediaOf(e.info, e.verdict), outcome.Steps, outcome.Verification, e.verdict.OverwriteOnly)
+	return outcome, err
 }
 
-func (e eraser) Verify(context.Context) error {
-	if !e.disk.Erased() {
-		return fmt.Errorf("%s: data was found after the erase", e.info.Path)
+// Recheck asks the disk whether it holds data.
+func (e eraser) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
+	verification := &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, Passed: e.disk.Erased(),
+		Limits: "the disk is emulated: it was asked whether it holds data, and no byte was read"}
+	if !verification.Passed {
+		return verification, fmt.Errorf("%s: data was found after the erase", e.info.Path)
 	}
-	return nil
+	return verification, nil
 }

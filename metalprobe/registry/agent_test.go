@@ -58,19 +58,24 @@ func (slowDisk) Verdict() metalprobe.Verdict {
 	return metalprobe.Verdict{Standing: metalprobe.DiskOurs}
 }
 
-func (d slowDisk) Erase(ctx context.Context) (string, error) {
+func (slowDisk) Lane() string { return "" }
+
+func (d slowDisk) Erase(ctx context.Context, order metalprobe.EraseOrder) (metalprobe.EraseOutcome, error) {
+	order.Expect("zero", 24*time.Hour)
 	d.note("begin " + d.name)
 	select {
 	case <-ctx.Done():
 		d.note("stop " + d.name)
-		return "", ctx.Err()
+		return metalprobe.EraseOutcome{}, ctx.Err()
 	case <-time.After(d.takes):
 	}
 	d.note("end " + d.name)
-	return "zero", nil
+	return metalprobe.EraseOutcome{Method: "zero"}, nil
 }
 
-func (slowDisk) Verify(context.Context) error { return nil }
+func (slowDisk) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
+	return &policyv1alpha1.EraseVerification{}, nil
+}
 
 // wiping is a machine with disks "a" and "b", on which the agent runs, and its registry. It runs in a synctest bubble.
 type wiping struct {
@@ -129,7 +134,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 	}
 	agent := &metalprobe.Agent{
 		Registry: &metalprobe.Client{BaseURL: "http://registry", Token: "mine", HTTP: &http.Client{Transport: direct{w.registry}}},
-		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler),
+		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1,
 		Collect: func(context.Context) (metalprobe.Data, error) { return data, nil },
 		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
 			return slices.Clone(disks), nil, nil

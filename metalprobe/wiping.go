@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
+)
+
+// stopGrace is how long a disk is given to stop after its deadline, or after the wipe was revoked. What is still stuck in the kernel
+// then is left behind: it must not hold up the report of the others.
+const stopGrace = 20 * time.Second
+
+// wiping is a wipe under way.
+type wiping struct {
+	*Agent
+	disks []Disk
+	// sending holds one report at a time, so that none overtakes a newer one.
+	sending chan struct{}
+	// quarters are percentages of the whole that were passed, and are to be told as a phase.
+	quarters chan int32
+
+	asking sync.Mutex
+	// former is the answer that names what a former boot proved; nil before it was asked for.
+	former *WipeStatus
+
+	mu     sync.Mutex
+	report WipeReport
+	// waits says what each disk waits for; empty for a disk that does not wait.
+	waits []string
+	told  int32
+}
+
+// one erases a disk once that is permitted. It returns an error only where the whole wipe must stop.
+func (w *wiping) one(ctx context.Context, i int) error {
+	status, err := w.begin(ctx, i)
+	if err != nil {
+		return err
+	}
+	if status.RefusedDisk != "" {
+		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
+		return nil
+	}
+	disk := w.disks[i]
+	proved, err := w.proved(ctx)
+	if err != nil {
+		return err
+	}
+	if former := provedBefore(proved, disk.Info()); former != nil {
+		outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
+			verification, err := disk.Recheck(ctx)
+			return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil && erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
+			w.end(i, outcome, nil)
+			w.change(i, func(d *policyv1alpha1.DiskWipe) {
+				d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
+				d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
+			})
+			return nil
+		}
+		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "error", err)
+	}
+	outcome, err := w.bounded(ctx, i, disk.Erase)
+	if ctx.Err() != nil {
+		w.end(i, outcome, cause(ctx, err))
+		return context.Cause(ctx)
+	}
+	if err == nil && !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
+		err = fmt.Errorf("the policy asks for %s, and the erase reached %q; replace the disk, or excuse it in the policy", w.Wipe.MinimumTerm, outcome.Term)
+	}
+	w.end(i, outcome, err)
+	return nil
+}
+
+// cause prefers what the disk said to why it was stopped.
+func cause(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// provedBefore finds what a former boot of this wipe did with a disk, where its zeros can be read again. What a drive's own erase left
+// is not known, so such a disk is erased anew.
+func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice) *policyv1alpha1.DiskWipe {
+	for i := range proved {
+		d := &proved[i]
+		same := d.WWID == s.WWID && d.Serial == s.Serial && d.Model == s.Model && d.SizeBytes == s.SizeBytes && s.WWID+s.Serial != ""
+		if same && d.State == policyv1alpha1.DiskVerified && d.Verification != nil && d.Verification.Passed &&
+			d.Verification.Kind == policyv1alpha1.VerifiedZeros {
+			return d
+		}
+	}
+	return nil
+}
+
+// proved asks once what a former boot of this wipe proved. Without an answer nothing is proved, and everything is erased anew.
+func (w *wiping) proved(ctx context.Context) ([]policyv1alpha1.DiskWipe, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	if w.former != nil {
+		return w.former.Proved, nil
+	}
+	status, err := w.Registry.WipeStatus(ctx, w.UUID)
+	if status, err = permitted(ctx, status, err); err != nil {
+		return nil, err
+	}
+	w.former = &status
+	return status.Proved, nil
+}
+
+// begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing
+// comes first, so that nobody cuts the power unawares; asking comes last, so that no permission is old.
+func (w *wiping) begin(ctx context.Context, i int) (WipeStatus, error) {
+	for {
+		w.wait(i, policyv1alpha1.DiskErasing, "")
+		if err := w.tell(ctx); err != nil {
+			return WipeStatus{}, err
+		}
+		status, err := w.mayErase(ctx, w.disks[i].Info())
+		if err != nil || !status.Held {
+			return status, err
+		}
+		for told := ""; status.Held; {
+			path := w.disks[i].Info().Path
+			reason := fmt.Sprintf("waits before %s: %s", path, status.Reason)
+			w.wait(i, policyv1alpha1.DiskPending, reason)
+			w.Log.Warn("waits for the permission to erase", "server", w.UUID, "disk", path, "because", status.Reason)
+			if reason != told { // the watch says it again
+				if err := w.tell(ctx); err != nil {
+					return WipeStatus{}, err
+				}
+			}
+			told = reason
+			if !Wait(ctx, w.patience(status)) {
+				return WipeStatus{}, context.Cause(ctx)
+			}
+			if status, err = w.mayErase(ctx, w.disks[i].Info()); err != nil {
+				return WipeStatus{}, err
+			}
+		}
+	}
+}
+
+// mayErase asks the registry whether a disk may be erased now.
+func (a *Agent) mayErase(ctx context.Context, s policyv1alpha1.BlockDevice) (WipeStatus, error) {
+	identity := DiskIdentity{WWID: s.WWID, Serial: s.Serial, Model: s.Model, SizeBytes: s.SizeBytes}
+	status, err := a.Registry.MayErase(ctx, a.UUID, identity)
+	return permitted(ctx, status, err)
+}
+
+// permitted reads an answer to the question whether to go on. Held without an error means: ask again. So does no answer.
+func permitted(ctx context.Context, status WipeStatus, err error) (WipeStatus, error) {
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return WipeStatus{}, fmt.Errorf("asking whether to go on: %w", context.Cause(ctx))
+	case IsRefused(err):
+		return WipeStatus{}, fmt.Errorf("asking whether to go on: %w", err)
+	case err != nil:
+		return WipeStatus{Held: true, Reason: err.Error()}, nil //nolint:nilerr // no answer means: ask again
+	case !status.Current && !status.Held:
+		return WipeStatus{}, fmt.Errorf("%w: %s", ErrNotCurrent, status.Reason)
+	}
+	return status, nil
+}
+
+// bounded runs what may get stuck in the kernel. A step that takes longer than it said is told to stop, and is left behind where it
+// does not.
+func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, EraseOrder) (EraseOutcome, error)) (EraseOutcome, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	type expectation struct {
+		step  string
+		limit time.Duration
+	}
+	type ended struct {
+		outcome EraseOutcome
+		err     error
+	}
+	expect, done := make(chan expectation), make(chan ended, 1)
+	order := EraseOrder{
+		AcceptDriveErase: w.Wipe.AcceptDriveErase, Floor: w.Floor,
+		Expect: func(step string, limit time.Duration) {
+			select {
+			case expect <- expectation{step, limit}:
+			case <-ctx.Done():
+			}
+		},
+		Progress: func(percent int32) { w.progress(i, percent) },
+		Announce: func(ctx context.Context, message string) error {
+			w.change(i, func(d *policyv1alpha1.DiskWipe) {
+				if d.State == policyv1alpha1.DiskErasing {
+					d.Message = shorten(message)
+				}
+			})
+			return w.tell(ctx)
+		},
+	}
+	go func() {
+		outcome, err := run(ctx, order)
+		done <- ended{outcome, err}
+	}()
+	now := expectation{"the first step", cmp.Or(w.Floor, erasure.DefaultFloor)}
+	timer := time.NewTimer(now.limit)
+	defer timer.Stop()
+	stopped := ctx.Done()
+	for late := false; ; {
+		select {
+		case e := <-done:
+			return e.outcome, e.err
+		case now = <-expect:
+			timer.Reset(now.limit)
+		case <-stopped:
+			stopped, late = nil, true
+			timer.Reset(stopGrace)
+		case <-timer.C:
+			if late {
+				return EraseOutcome{}, fmt.Errorf("%w; it hangs in the kernel, replace the disk", context.Cause(ctx))
+			}
+			stop(fmt.Errorf("DeadlineExceeded: %s did not end within %s", now.step, now.limit))
+		}
+	}
+}
+
+// watch tells at each turn that the wipe is alive, and asks whether it is current where a disk is being erased; told that it is
+// not, it revokes the wipe. What is held back, or not answered, does not stop a disk that is being erased: half an erase helps nobody.
+func (w *wiping) watch(ctx context.Context, revoke context.CancelCauseFunc) {
+	turn := time.NewTimer(w.pace() / 2) // between the questions of disks that wait
+	defer turn.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case percent := <-w.quarters:
+			w.phase(ctx, fmt.Sprintf("%d disks", len(w.disks)), percent)
+			continue
+		case <-turn.C:
+			turn.Reset(w.pace())
+		}
+		if w.erasing() {
+			status, err := w.Registry.WipeStatus(ctx, w.UUID)
+			if _, err = permitted(ctx, status, err); err != nil {
+				revoke(err)
+				return
+			}
+		}
+		// A report that is lost is repeated at the next turn, or overtaken by the outcome of a disk.
+		if err := w.send(ctx); err != nil && ctx.Err() == nil {
+			w.Log.Warn("progress not reported", "server", w.UUID, "error", err)
+		}
+	}
+}
+
+// tell reports, again and again until the registry answered: yes, or a refusal.
+func (w *wiping) tell(ctx context.Context) error {
+	for {
+		err := w.send(ctx)
+		if err == nil {
+			return nil
+		}
+		if err = fmt.Errorf("reporting the wipe: %w", err); IsRefused(err) {
+			return err
+		}
+		w.Log.Warn("will try again", "server", w.UUID, "in", w.pace(), "error", err)
+		if !Wait(ctx, w.pace()) {
+			return err
+		}
+	}
+}
+
+// send reports once how things stand.
+func (w *wiping) send(ctx context.Context) error {
+	select {
+	case w.sending <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-w.sending }()
+	return w.Registry.ReportWipe(ctx, w.UUID, w.snapshot())
+}
+
+// snapshot shares nothing that changes while it is sent.
+func (w *wiping) snapshot() WipeReport {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	report := w.report
+	report.Disks = slices.Clone(report.Disks)
+	for _, reason := range w.waits {
+		if reason != "" {
+			report.Message = shorten(reason)
+			break
+		}
+	}
+	return report
+}
+
+func (w *wiping) change(i int, change func(d *policyv1alpha1.DiskWipe)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.report.Disks[i])
+}
+
+func (w *wiping) wait(i int, state policyv1alpha1.DiskWipeState, reason string) {
+	w.change(i, func(d *policyv1alpha1.DiskWipe) {
+		d.State, w.waits[i] = state, reason
+		if state == policyv1alpha1.DiskErasing && d.StartedAt == nil {
+			d.StartedAt = &metav1.Time{Time: time.Now()}
+		}
+	})
+}
+
+// progress notes how far a disk has come, and what quarter of the whole is passed.
+func (w *wiping) progress(i int, percent int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := &w.report.Disks[i]
+	if d.State != policyv1alpha1.DiskErasing || percent == d.Percent {
+		return
+	}
+	d.Percent = percent
+	w.total()
+}
+
+// total tells the quarters of the whole, by bytes; the lock is held. A disk that failed is done.
+func (w *wiping) total() {
+	var whole, done int64
+	for _, d := range w.report.Disks {
+		whole += d.SizeBytes / 100 * 100
+		switch d.State {
+		case policyv1alpha1.DiskErasing:
+			done += d.SizeBytes / 100 * int64(d.Percent)
+		case policyv1alpha1.DiskPending:
+		default:
+			done += d.SizeBytes / 100 * 100
+		}
+	}
+	if whole == 0 {
+		return
+	}
+	if quarter := int32(done*100/whole) / 25 * 25; quarter > w.told && quarter < 100 {
+		w.told = quarter
+		select {
+		case w.quarters <- quarter:
+		default: // at most three are ever sent
+		}
+	}
+}
+
+// end records how the erase of a disk ended.
+func (w *wiping) end(i int, outcome EraseOutcome, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := &w.report.Disks[i]
+	d.Method, d.Steps, d.Term, d.Verification = outcome.Method, outcome.Steps, outcome.Term, outcome.Verification
+	d.FinishedAt, d.Percent = &metav1.Time{Time: time.Now()}, 0
+	if err != nil {
+		d.State, d.Message, d.Term = policyv1alpha1.DiskFailed, shorten(err.Error()), ""
+		w.Log.Error("disk not erased", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "error", err)
+	} else {
+		d.State, d.Message = policyv1alpha1.DiskVerified, w.disks[i].Verdict().Reason
+		w.Log.Info("disk erased and read back", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "term", d.Term)
+	}
+	w.total()
+}
+
+func (w *wiping) erasing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.report.Disks, func(d policyv1alpha1.DiskWipe) bool { return d.State == policyv1alpha1.DiskErasing })
+}
+
+func (w *wiping) failed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	failed := 0
+	for _, d := range w.report.Disks {
+		if d.State != policyv1alpha1.DiskVerified {
+			failed++
+		}
+	}
+	return failed
+}
+
+// pace is the time between two signs of life.
+func (a *Agent) pace() time.Duration { return min(a.Interval, MaxWipeInterval) }
+
+// patience is how long to wait before asking again: as the registry says, and never so long that the wipe seems silent.
+func (a *Agent) patience(status WipeStatus) time.Duration {
+	if status.RetryAfter <= 0 {
+		return a.pace()
+	}
+	return min(status.RetryAfter, MaxWipeInterval)
+}
+
+// phase tells what the agent is doing, where there is whom to tell, and says it on the console.
+func (a *Agent) phase(ctx context.Context, detail string, percent int32) {
+	a.Log.Info("wipe", "server", a.UUID, "percent", percent, "of", detail)
+	if a.OnPhase != nil {
+		a.OnPhase(ctx, "wipe", detail, percent)
+	}
+}
