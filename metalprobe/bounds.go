@@ -28,12 +28,14 @@ const (
 	maxPorts        = 64  // kinds of port of one NIC
 	maxMemory       = 512
 	maxPCIDevices   = 1024
+	maxReported     = 64 // problems of the agent
 
 	// Lengths of texts, in bytes.
 	maxAddress = 64   // an address, a speed or a number in words
 	maxFlag    = 128  // a flag, a version or a method
 	maxWord    = 256  // a name or a serial number
 	maxText    = 1024 // a description or a message
+	maxCause   = 512  // the cause of a problem
 )
 
 // maxProblems keeps the answer to a hostile report short.
@@ -126,7 +128,10 @@ func (b *bounds) data(d *Data) {
 		each(b, path+".neighbors", &l.Neighbors, maxNeighbors, b.neighbor)
 	})
 	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *policyv1alpha1.BlockDevice) {
-		b.texts(path, maxWord, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
+		b.texts(path, maxWord, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport,
+			&s.Firmware, &s.Slot, &s.ContentFound)
+		b.text(path, &s.PCIAddress, maxAddress)
+		b.content(path+".content", &s.Content)
 		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
 	})
 	each(b, "data.memory", &d.Memory, maxMemory, func(path string, m *policyv1alpha1.MemoryDevice) {
@@ -137,13 +142,44 @@ func (b *bounds) data(d *Data) {
 	each(b, "data.nics", &d.NICs, maxInterfaces, func(path string, n *policyv1alpha1.NIC) {
 		b.texts(path, maxWord, &n.Name, &n.FirmwareVersion)
 		b.texts(path, maxAddress, &n.MAC, &n.PCIAddress, &n.Speed)
+		b.text(path, &n.Driver, maxFlag)
 		b.flags(path+".linkModes", &n.LinkModes, maxModes)
 		b.flags(path+".supportedPorts", &n.SupportedPorts, maxPorts)
 	})
 	each(b, "data.pciDevices", &d.PCIDevices, maxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
 		b.texts(path, maxWord, &p.Vendor, &p.Product)
-		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID)
+		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID, &p.Class)
+		b.text(path, &p.Driver, maxFlag)
 	})
+	each(b, "data.problems", &d.Problems, maxReported, func(path string, p *policyv1alpha1.ProbeProblem) {
+		b.text(path+".source", &p.Source, maxAddress)
+		b.text(path+".message", &p.Message, maxCause)
+		if p.Source == "" {
+			b.absent(path+".source", &p.Source)
+		}
+	})
+}
+
+// content refuses a word that the API does not know.
+func (b *bounds) content(path string, c *policyv1alpha1.DiskContent) {
+	switch *c {
+	case "", policyv1alpha1.ContentBlank, policyv1alpha1.ContentData, policyv1alpha1.ContentUnreadable:
+		return
+	}
+	if !b.trim {
+		b.note("%s: %.64q is none of Blank, Data, Unreadable", path, *c)
+		return
+	}
+	*c = policyv1alpha1.ContentUnreadable
+}
+
+// absent refuses a text that must not be empty.
+func (b *bounds) absent(path string, value *string) {
+	if !b.trim {
+		b.note("%s: empty", path)
+		return
+	}
+	*value = "unknown"
 }
 
 func (b *bounds) systemInfo(s *policyv1alpha1.SystemInfo) {

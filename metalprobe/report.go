@@ -42,6 +42,8 @@ type Data struct {
 	Memory            []policyv1alpha1.MemoryDevice          `json:"memory,omitempty"`
 	NICs              []policyv1alpha1.NIC                   `json:"nics,omitempty"`
 	PCIDevices        []policyv1alpha1.PCIDevice             `json:"pciDevices,omitempty"`
+	// Problems are what could not be read or loaded; the data is incomplete to that extent.
+	Problems []policyv1alpha1.ProbeProblem `json:"problems,omitempty"`
 }
 
 // Digest is the hex SHA-256 of what the data says, whenever it was said.

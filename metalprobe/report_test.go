@@ -23,10 +23,11 @@ const everything = `{
  "cpu":[{"id":1,"totalCores":2,"totalHardwareThreads":4,"vendor":"v","model":"m","capabilities":["fpu"]}],
  "networkInterfaces":[{"name":"eth0","ipAddresses":["10.0.0.1"],"macAddress":"00:11:22:33:44:55","carrierStatus":"up"}],
  "lldp":[{"name":"eth0","neighbors":[{"chassisId":"c","portId":"p","portDescription":"pd","systemName":"s","systemDescription":"sd","mgmtIp":"10.0.0.9","capabilities":["Bridge"],"vlanId":"7"}]}],
- "storage":[{"path":"/dev/sda","name":"sda","rotational":true,"removable":true,"readOnly":true,"vendor":"v","model":"m","serial":"s","wwid":"w","physicalBlockSize":4096,"logicalBlockSize":512,"hWSectorSize":512,"sizeBytes":1024,"numaNodeID":1}],
+ "storage":[{"path":"/dev/sda","name":"sda","rotational":true,"removable":true,"readOnly":true,"vendor":"v","model":"m","serial":"s","wwid":"w","physicalBlockSize":4096,"logicalBlockSize":512,"hWSectorSize":512,"sizeBytes":1024,"firmware":"f","pciAddress":"0000:00:02.0","slot":"1","content":"Data","contentFound":"GPT","numaNodeID":1}],
  "memory":[{"size":1024,"deviceSet":"d","deviceLocator":"l","bankLocator":"b","memoryType":"t","speed":"s","vendor":"v","serialNumber":"n","assetTag":"a","partNumber":"p","configuredMemorySpeed":"c","minimumVoltage":"1","maximumVoltage":"2","configuredVoltage":"1"}],
- "nics":[{"name":"eth0","mac":"m","pciAddress":"0000:00:01.0","speed":"25000Mb/s","linkModes":["l"],"supportedPorts":["FIBRE"],"firmwareVersion":"f"}],
- "pciDevices":[{"address":"0000:00:01.0","vendor":"v","vendorID":"8086","product":"p","productID":"1572","numaNodeID":1}]}`
+ "nics":[{"name":"eth0","mac":"m","pciAddress":"0000:00:01.0","speed":"25000Mb/s","linkModes":["l"],"supportedPorts":["FIBRE"],"driver":"ice","firmwareVersion":"f"}],
+ "pciDevices":[{"address":"0000:00:01.0","vendor":"v","vendorID":"8086","product":"p","productID":"1572","class":"020000","driver":"i40e","numaNodeID":1}],
+ "problems":[{"source":"disks","message":"m"}]}`
 
 func TestEveryFieldOfTheContractSurvivesDecodingAndEncoding(t *testing.T) {
 	var data Data
@@ -107,6 +108,12 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 				NICs:    []policyv1alpha1.NIC{{Name: long}},
 				Storage: []policyv1alpha1.BlockDevice{{Path: "/dev/sda", SizeBytes: -1}}}},
 			[]string{"data.nics[0]: 257 bytes, at most 256", "data.storage[0]: -1 is negative"}},
+		"a word for content that does not exist": {
+			Report{SystemUUID: uuid, Data: Data{Storage: []policyv1alpha1.BlockDevice{{Content: "Empty"}}}},
+			[]string{`data.storage[0].content: "Empty" is none of Blank, Data, Unreadable`}},
+		"a problem without a source": {
+			Report{SystemUUID: uuid, Data: Data{Problems: []policyv1alpha1.ProbeProblem{{Message: "m"}}}},
+			[]string{"data.problems[0].source: empty"}},
 		"a NUL byte":              {Report{SystemUUID: uuid, AgentVersion: "a\x00b"}, []string{"agentVersion: not valid"}},
 		"too many disks":          {Report{SystemUUID: uuid, Data: Data{Storage: make([]policyv1alpha1.BlockDevice, MaxDisks+1)}}, []string{"257 entries"}},
 		"too many addresses deep": {Report{SystemUUID: uuid, Data: Data{NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{{IPAddresses: make([]string, 65)}}}}, []string{"data.networkInterfaces[0].ipAddresses: 65 entries"}},

@@ -258,6 +258,10 @@ type BlockDevice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PCIAddress string `json:"pciAddress,omitempty"`
+	// slot is where the disk sits, for example an enclosure bay or a port of the adapter; empty where the kernel does not say.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Slot string `json:"slot,omitempty"`
 	// content says whether the disk holds data; empty where the agent did not read it.
 	// +optional
 	Content DiskContent `json:"content,omitempty"`
@@ -352,6 +356,15 @@ type PCIDevice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ProductID string `json:"productID,omitempty"`
+	// class is the class, subclass and programming interface in hex, for example 030000 for a VGA controller. A class that begins
+	// with 03 is a display controller, that is, a GPU.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Class string `json:"class,omitempty"`
+	// driver is the kernel's driver of the device; empty where none is bound.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Driver string `json:"driver,omitempty"`
 	// numaNodeID is the NUMA node; -1 is none.
 	// +optional
 	NumaNodeID int32 `json:"numaNodeID,omitempty"`

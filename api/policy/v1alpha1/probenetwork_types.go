@@ -105,6 +105,10 @@ type NIC struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=128
 	SupportedPorts []string `json:"supportedPorts,omitempty"`
+	// driver is the kernel's driver of the card.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Driver string `json:"driver,omitempty"`
 	// firmwareVersion is the firmware's version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
