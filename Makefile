@@ -233,8 +233,7 @@ vm-packages: ## Install what virtual machines need, where anything of it is miss
 
 .PHONY: vm-images
 vm-images: vm-packages ## Build the boot images that virtual machines of tests use into bin/vm-image.
-	go build -trimpath -o $(BIN)/ ./cmd/metalaw-image
-	$(BIN)/metalaw-image probe --images=amd64,cloud --out=$(BIN)/vm-image
+	@$(MAKE) probe-image IMAGES=amd64,cloud IMAGE_OUT=bin/vm-image
 
 .PHONY: tools
 tools: $(TOOLS)/.built ## Build the pinned tools into bin/tools.

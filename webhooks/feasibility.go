@@ -50,6 +50,9 @@ func (l looks) take(ctx context.Context) (done func(), err error) {
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
 func (l *claimRules) lookForClaim(ctx context.Context, c review.Change[v1alpha1.ServerClaim], found *review.Findings, facts map[string]any) {
+	if c.Deleted() {
+		l.noteEnd(ctx, c)
+	}
 	b := l.bundles.Active()
 	if b.Admission != nil && b.Admission.ReadsFacts() {
 		l.tellMatching(ctx, c, facts)

@@ -28,6 +28,8 @@ type lookup struct {
 	unique  *uniqueness
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
+	// writer notes on a Server who ends its claim; nil notes nothing.
+	writer client.Writer
 	// namespace is the manager's; bundles count there only.
 	namespace string
 }

@@ -21,8 +21,8 @@ const (
 
 // guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
 // forged release record would cause a wipe, a lost holder would forget one.
-var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedClaimAnnotation,
-	v1alpha1.ReleasedSpecAnnotation}
+var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation,
+	v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation}
 
 // holdsData says in words why a server is taken to hold somebody's data; empty where it is not. inventory may be nil.
 func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) string {

@@ -64,6 +64,8 @@ type Options struct {
 	Reader client.Reader
 	// Rights takes SubjectAccessReviews. Default: the manager's client.
 	Rights client.Writer
+	// Writer notes on a Server who ends its claim. Default: the manager's client.
+	Writer client.Writer
 	// ManagerUser is the user whose writes are the manager's own, compared exactly. Default: the service account
 	// metalaw-manager of Namespace.
 	ManagerUser string
@@ -92,6 +94,9 @@ func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 	}
 	if o.Rights == nil {
 		o.Rights = mgr.GetClient()
+	}
+	if o.Writer == nil {
+		o.Writer = mgr.GetClient()
 	}
 	if o.ManagerUser == "" {
 		o.ManagerUser = "system:serviceaccount:" + o.Namespace + ":" + serviceAccount
@@ -123,7 +128,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	if o.Accept == nil {
 		o.Accept = bundles.Accept
 	}
-	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, namespace: o.Namespace,
+	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}

@@ -38,6 +38,7 @@ type options struct {
 	registryAddress   string
 	registryCerts     string
 	registryPlaintext bool
+	sanitizationSink  string
 
 	bmcCAFile string
 }
@@ -65,6 +66,9 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.RegistryURL, "registry-url", "", "URL of the registry as the agents see it; required")
 	f.StringVar(&o.registryCerts, "registry-cert-dir", "", "directory with the registry's tls.crt, tls.key and ca.crt; empty uses --webhook-cert-dir")
 	f.BoolVar(&o.registryPlaintext, "registry-plaintext", false, "serve the registry without TLS; only for closed networks")
+
+	f.StringVar(&o.sanitizationSink, "sanitization-sink", "", "where records of wipes are kept outside the cluster, before a server is offered: "+
+		"file:///directory, or s3://bucket/prefix?endpoint=https://host&region=name; empty keeps them in the cluster alone")
 
 	f.StringVar(&o.ProbeImage, "probe-image", "ghcr.io/metalaw/metalprobe:latest", "image that is booted to inspect a server")
 	f.StringVar(&o.WipeImage, "wipe-image", "", "image that is booted to erase a server; empty uses --probe-image")

@@ -32,6 +32,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/metalprobe/registry"
+	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks"
 )
@@ -161,7 +162,12 @@ func (o *options) restConfig() (*rest.Config, error) {
 }
 
 func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
+	records, err := sink.Open(o.sanitizationSink)
+	if err != nil {
+		return fmt.Errorf("--sanitization-sink: %w", err)
+	}
 	r, err := registry.New(registry.Options{
+		Sink:   records,
 		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
 		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
 		ObserveOnly: o.ObserveOnly,

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 )
 
 // leastPoll is the shortest time between two readings of a BMC at rest: a mistyped unit must not flood the fleet.
@@ -51,6 +52,11 @@ func (o *options) validateNames(p *usage.Problems) {
 	}
 	_, err := zapcore.ParseLevel(o.logLevel)
 	p.AddIf(err != nil, "log-level", o.logLevel, "there is no such level", "write debug, info or error")
+	if o.sanitizationSink != "" {
+		if _, err := sink.Parse(o.sanitizationSink); err != nil {
+			p.Add("sanitization-sink", o.sanitizationSink, err.Error(), "write such a URL, or leave the flag out to keep records in the cluster alone")
+		}
+	}
 }
 
 func (o *options) validateAddresses(p *usage.Problems) {

@@ -42,6 +42,8 @@ func TestAFlagThatCannotBeUsedIsToldWithValueCauseAndRemedy(t *testing.T) {
 		args []string
 		want string
 	}{
+		"a sink that is no URL": {[]string{"--sanitization-sink=/var/records"}, `--sanitization-sink="/var/records": the sink has scheme ""; ` +
+			"write file:///directory or s3://bucket/prefix?endpoint=https://host; write such a URL, or leave the flag out to keep records in the cluster alone"},
 		"no registry":                        {[]string{"--registry-url="}, `--registry-url="": it is required; ` + url},
 		"a registry that is no URL":          {[]string{"--registry-url=nonsense"}, `--registry-url="nonsense": agents speak http and https alone; ` + url},
 		"a registry of another scheme":       {[]string{"--registry-url=ftp://x"}, `--registry-url="ftp://x": agents speak http and https alone; ` + url},

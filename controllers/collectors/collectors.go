@@ -34,6 +34,8 @@ var (
 		"Machines by the state of their last wipe; those that were never wiped are left out.", []string{"state"}, nil)
 	wiped = prometheus.NewDesc("metalaw_wipe_last_verified_timestamp_seconds",
 		"When the last wipe of any machine was verified, in seconds since 1970; 0 where none was.", nil, nil)
+	voided = prometheus.NewDesc("metalaw_agent_entries_voided",
+		"Machines for which two agents with different keys reported in one lifecycle entry, until an agent reports in the next one.", nil, nil)
 )
 
 // figures is the collector.
@@ -44,7 +46,7 @@ func New(reader client.Reader) prometheus.Collector { return &figures{reader: re
 
 // Describe implements prometheus.Collector.
 func (*figures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{claims, revisions, breaker, wipes, wiped} {
+	for _, d := range []*prometheus.Desc{claims, revisions, breaker, wipes, wiped, voided} {
 		to <- d
 	}
 }
@@ -122,7 +124,11 @@ func (f *figures) wipes(ctx context.Context, to chan<- prometheus.Metric) error 
 		policyv1alpha1.WipeRunning: 0, policyv1alpha1.WipeVerified: 0, policyv1alpha1.WipeFailed: 0,
 	}
 	var last time.Time
+	conflicts := 0
 	for i := range list.Items {
+		if e := list.Items[i].Enrolment; e != nil && e.Voided {
+			conflicts++
+		}
 		wipe := list.Items[i].Wipe
 		if wipe == nil {
 			continue
@@ -135,6 +141,7 @@ func (f *figures) wipes(ctx context.Context, to chan<- prometheus.Metric) error 
 	for state, n := range count {
 		to <- prometheus.MustNewConstMetric(wipes, prometheus.GaugeValue, float64(n), string(state))
 	}
+	to <- prometheus.MustNewConstMetric(voided, prometheus.GaugeValue, float64(conflicts))
 	seconds := 0.0
 	if !last.IsZero() {
 		seconds = float64(last.UnixMilli()) / 1000

@@ -78,7 +78,8 @@ func inventory(name string, state policyv1alpha1.WipeState, at int64) client.Obj
 
 func TestAnEmptyClusterHasFiguresToCompareWith(t *testing.T) {
 	want := map[string]float64{
-		"metalaw_breaker_tripped": 0, "metalaw_wipe_last_verified_timestamp_seconds": 0,
+		"metalaw_agent_entries_voided": 0,
+		"metalaw_breaker_tripped":      0, "metalaw_wipe_last_verified_timestamp_seconds": 0,
 		"metalaw_wipes Failed": 0, "metalaw_wipes Running": 0, "metalaw_wipes Verified": 0,
 	}
 	if diff := cmp.Diff(want, gathered(t)); diff != "" {
@@ -89,6 +90,7 @@ func TestAnEmptyClusterHasFiguresToCompareWith(t *testing.T) {
 func TestWhatIsWrongIsCountedByReason(t *testing.T) {
 	trip := metav1.NewMicroTime(time.Unix(100, 0))
 	want := map[string]float64{
+		"metalaw_agent_entries_voided":                       1,
 		"metalaw_breaker_tripped":                            1,
 		"metalaw_claims_abnormal Ready ServerHalted":         1,
 		"metalaw_claims_abnormal Stalled ServerHalted":       1,
@@ -108,6 +110,8 @@ func TestWhatIsWrongIsCountedByReason(t *testing.T) {
 		claim("nonsense-too", v1alpha1.PhaseUnbound, "Ready False NotBound", "Stalled True InvalidSelector"),
 		revision("good", "Compiled True Compiled", "Verified True Verified", "Active True Active"),
 		revision("bad", "Compiled False Broken", "Verified Unknown Unknown", "Active False Superseded"),
+		&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: "voided"}, Enrolment: &policyv1alpha1.Enrolment{Voided: true}},
+		&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: "enrolled"}, Enrolment: &policyv1alpha1.Enrolment{}},
 		inventory("new", "", 0), inventory("wiped", policyv1alpha1.WipeVerified, 1000), inventory("later", policyv1alpha1.WipeVerified, 2000),
 		inventory("failed", policyv1alpha1.WipeFailed, 3000),
 		&policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: "fleet"},

@@ -19,12 +19,12 @@ import (
 // mostKept bounds each table. One that is full is emptied: what is shared stays so, and what comes later is shared anew.
 const mostKept = 1 << 14
 
-// Transform is for the objects that come into a cache: it drops managed fields, and has inventories and servers share what is the
-// same for machines of a type. A cached object must not be changed by its readers, whether it shares anything or not.
+// Transform is for the objects that come into a cache: it drops managed fields and most of the reports in inventories, and has
+// inventories and servers share what is the same for machines of a type. A cached object must not be changed by its readers, whether it shares anything or not.
 func Transform() toolscache.TransformFunc {
-	strip, t := cache.TransformStripManagedFields(), newTables()
+	managed, t := cache.TransformStripManagedFields(), newTables()
 	return func(o any) (any, error) {
-		o, err := strip(o)
+		o, err := managed(o)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,9 @@ func Transform() toolscache.TransformFunc {
 		defer t.mu.Unlock()
 		switch o := o.(type) {
 		case *policyv1alpha1.ServerInventory:
+			o.Previous = nil
 			if o.Report != nil {
+				strip(&o.Report.Data)
 				t.report(&o.Report.Data)
 			}
 		case *v1alpha1.Server:
@@ -40,6 +42,18 @@ func Transform() toolscache.TransformFunc {
 		}
 		return o, nil
 	}
+}
+
+// strip takes away what no reader of the cache asks for: facts, the hardware of a Server and the identities of disks stay. Whoever
+// writes an inventory, or shows a whole report, reads it from the API server.
+func strip(data *policyv1alpha1.ProbeData) {
+	for i := range data.Memory {
+		data.Memory[i] = policyv1alpha1.MemoryDevice{SizeBytes: data.Memory[i].SizeBytes}
+	}
+	for i := range data.NICs {
+		data.NICs[i].LinkModes, data.NICs[i].SupportedPorts = nil, nil
+	}
+	data.SystemInfo.BoardInformation = policyv1alpha1.BoardInformation{}
 }
 
 // tables are what was seen, by content.
@@ -101,11 +115,6 @@ func (t *tables) report(data *policyv1alpha1.ProbeData) {
 		cpu := &data.CPU[i]
 		cpu.Capabilities = list(t, t.features, cpu.Capabilities)
 		t.word(&cpu.Vendor, &cpu.Model)
-	}
-	for i := range data.Memory {
-		m := &data.Memory[i]
-		t.word(&m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.PartNumber, &m.ConfiguredMemorySpeed,
-			&m.MinimumVoltage, &m.MaximumVoltage, &m.ConfiguredVoltage)
 	}
 	for i := range data.Storage {
 		d := &data.Storage[i]

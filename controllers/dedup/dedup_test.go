@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // decoded is an inventory as it comes from the API server: nothing of it is shared with another one.
@@ -80,5 +81,27 @@ func TestOtherObjectsLoseTheirManagedFieldsAlone(t *testing.T) {
 	got, err := Transform()(claim)
 	if diff := cmp.Diff(&v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+func TestAnInventoryLosesWhatNoReaderOfTheCacheAsksFor(t *testing.T) {
+	inv := decoded(t, "1", "accelerator")
+	inv.Previous = inv.Report.DeepCopy()
+	inv.Report.Data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: 1, SerialNumber: "m"}, {SizeBytes: 2}}
+	inv.Report.Data.NICs = []policyv1alpha1.NIC{{MAC: "a", Speed: "10Mb/s", LinkModes: []string{"l"}, SupportedPorts: []string{"p"}}}
+	inv.Differences = []policyv1alpha1.HardwareDifference{{Part: "DIMM", Kind: policyv1alpha1.PartRemoved}}
+	want := inv.DeepCopy()
+	want.ManagedFields, want.Previous = nil, nil
+	want.Report.Data.Memory[0].SerialNumber, want.Report.Data.NICs[0].LinkModes, want.Report.Data.NICs[0].SupportedPorts = "", nil, nil
+	whole := policies.HardwareOf(inv)
+	got, err := Transform()(inv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(whole, policies.HardwareOf(got.(*policyv1alpha1.ServerInventory))); diff != "" {
+		t.Errorf("the facts differ (-whole +cached):\n%s", diff)
 	}
 }

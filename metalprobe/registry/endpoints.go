@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
 
 // Reasons of the condition BootStateReceived.
@@ -54,11 +57,32 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	changed, refused := r.update(request.Context(), g, storeReport(g, &report, data, r.options.Now()))
+	keep := storeReport(g, &report, data, r.options.Now())
+	var differences []policyv1alpha1.HardwareDifference
+	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
+		before := stored.Differences
+		refused := keep(stored)
+		differences = nil
+		if !equality.Semantic.DeepEqual(before, stored.Differences) {
+			differences = stored.Differences
+		}
+		return refused
+	})
 	if refused != nil {
 		return nil, refused.about(g.server)
 	}
+	if changed && len(differences) > 0 {
+		r.tellDifferences(g.server, differences)
+	}
 	return accepted(http.StatusCreated, changed), nil
+}
+
+// tellDifferences tells an operator what became of the parts of a machine.
+func (r *Registry) tellDifferences(server *metalv1alpha1.Server, differences []policyv1alpha1.HardwareDifference) {
+	if r.options.Recorder != nil {
+		r.options.Recorder.Eventf(server, nil, corev1.EventTypeWarning, ReasonHardwareChanged, "Report",
+			"The machine reports other hardware than before: %s. The differences of its ServerInventory list all.", hardware.Words(differences))
+	}
 }
 
 // system answers GET /systems/{uuid} with the data that the server reported last.
@@ -93,7 +117,7 @@ func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
 		if stored.Report == nil {
 			return notFound("this server has not reported")
 		}
-		stored.Report = nil
+		stored.Report, stored.Previous, stored.Differences = nil, nil, nil
 		return nil
 	})
 	if refused != nil {

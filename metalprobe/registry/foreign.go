@@ -37,7 +37,10 @@ func askedDisk(query url.Values) (disk metalprobe.DiskIdentity, asked bool, _ *r
 		}
 		disk.SizeBytes = bytes
 	}
-	return disk, disk != (metalprobe.DiskIdentity{}), nil
+	for _, name := range []string{"wwid", "serial", "model", "size"} {
+		asked = asked || query.Has(name)
+	}
+	return disk, asked, nil
 }
 
 // ofAnother says why a disk may not be erased that another machine has as well; empty where it may. A disk of a machine without a

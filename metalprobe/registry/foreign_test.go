@@ -80,7 +80,7 @@ func FuzzAskedDisk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if disk, asked, refused := askedDisk(query); refused == nil && (disk.SizeBytes < 0 || asked != (disk != metalprobe.DiskIdentity{})) {
+		if disk, asked, refused := askedDisk(query); refused == nil && (disk.SizeBytes < 0 || !asked && disk != (metalprobe.DiskIdentity{})) {
 			t.Errorf("%q: %+v, %t", text, disk, asked)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
 
 const (
@@ -111,7 +112,6 @@ func (r *Registry) store(
 		}
 		switch {
 		case err == nil && conflict:
-			r.conflicts.Inc()
 			return false, refused
 		case err == nil:
 			return true, nil
@@ -167,6 +167,7 @@ func storeReport(
 	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, now time.Time,
 ) func(*policyv1alpha1.ServerInventory) *refusal {
 	digest := report.Data.Digest()
+	hardware.Trim(&data)
 	purpose := policyv1alpha1.AgentPurpose(g.purpose)
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		former := stored.Report
@@ -182,15 +183,39 @@ func storeReport(
 				return nil
 			}
 		}
-		stored.Report = &policyv1alpha1.ProbeReport{
+		next := &policyv1alpha1.ProbeReport{
 			ReceivedAt:      metav1.NewMicroTime(now),
 			Entry:           g.entry,
 			Purpose:         purpose,
 			Unauthenticated: g.unauthenticated,
 			AgentVersion:    report.AgentVersion,
 			Digest:          digest,
-			Data:            data,
+			Data:            *data.DeepCopy(),
 		}
+		note(stored, next)
+		stored.Report = next
 		return nil
+	}
+}
+
+// note compares a report with the one before it, and keeps that where the hardware differs. A later report of the same boot, in
+// which another disk may have shown up, is compared with what the first one was compared with. A report that showed no token tells
+// nothing reliable, and another version of the agent reads the same hardware in another way.
+func note(stored *policyv1alpha1.ServerInventory, next *policyv1alpha1.ProbeReport) {
+	former := stored.Report
+	if former == nil || former.Unauthenticated || next.Unauthenticated {
+		return
+	}
+	base := former
+	if former.Entry == next.Entry && stored.Previous != nil && len(stored.Differences) > 0 {
+		base = stored.Previous
+	}
+	if base.AgentVersion != next.AgentVersion {
+		stored.Differences = nil
+		return
+	}
+	stored.Differences = hardware.Differences(&base.Data, &next.Data)
+	if len(stored.Differences) > 0 {
+		stored.Previous = base.DeepCopy()
 	}
 }

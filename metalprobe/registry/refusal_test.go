@@ -177,7 +177,6 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"metalaw_agent_key_conflicts_total":                        0,
 		"metalaw_probe_requests_total POST /register Accepted":     1,
 		"metalaw_probe_requests_total POST /register Unchanged":    1,
 		"metalaw_probe_requests_total POST /register Unauthorized": 1,

@@ -129,7 +129,6 @@ type Registry struct {
 	// on to report with the token that it was booted with: that is no attack, and no credential of the server says so any more.
 	former      *lru.Cache
 	requests    *prometheus.CounterVec
-	conflicts   prometheus.Counter
 	phases      *heldPhases
 	certificate atomic.Pointer[getCertificate]
 }
@@ -143,45 +142,34 @@ func New(options Options) (*Registry, error) {
 		return nil, errors.New("probe registry: no certificate; give a certificate directory, or allow plain text where the network is trusted")
 	}
 	options.setDefaults()
-	requests, err := registered(options.Metrics, prometheus.NewCounterVec(prometheus.CounterOpts{
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "metalaw_probe_requests_total",
 		Help: "Requests to the probe registry by endpoint and outcome.",
-	}, []string{"endpoint", "outcome"}))
-	if err != nil {
-		return nil, err
-	}
-	conflicts, err := registered(options.Metrics, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "metalaw_agent_key_conflicts_total",
-		Help: "Lifecycle entries that were voided because two agents with different keys reported for them.",
-	}))
-	if err != nil {
-		return nil, err
+	}, []string{"endpoint", "outcome"})
+	if err := options.Metrics.Register(requests); err != nil {
+		var already prometheus.AlreadyRegisteredError
+		known := errors.As(err, &already)
+		if known {
+			requests, known = already.ExistingCollector.(*prometheus.CounterVec)
+		}
+		if !known {
+			return nil, err
+		}
 	}
 	r := &Registry{
 		options:  options,
 		sources:  newSources(options.PerSource, options.Burst, options.Concurrency),
-		requests: requests, conflicts: conflicts,
-		phases:  newHeldPhases(),
-		refused: ratelimit.New(eventPause, maxEventKeys),
-		unseen:  newUnseenReports(),
-		former:  lru.New(maxFormer),
+		requests: requests,
+		phases:   newHeldPhases(),
+		refused:  ratelimit.New(eventPause, maxEventKeys),
+		unseen:   newUnseenReports(),
+		former:   lru.New(maxFormer),
 	}
 	if options.GetCertificate != nil {
 		r.certificate.Store(&options.GetCertificate)
 	}
 	r.handler = r.routes()
 	return r, nil
-}
-
-// registered registers a metric, or gives the one of that name that is registered already.
-func registered[T prometheus.Collector](in prometheus.Registerer, metric T) (T, error) {
-	err := in.Register(metric)
-	if already, is := errors.AsType[prometheus.AlreadyRegisteredError](err); is {
-		if known, same := already.ExistingCollector.(T); same {
-			return known, nil
-		}
-	}
-	return metric, err
 }
 
 func (o *Options) setDefaults() {

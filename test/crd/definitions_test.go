@@ -99,6 +99,8 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 			[]string{"Bundle", "Version", "Stage", "Active", "Servers", "Age"}, []string{"Reason", "ConfigMap", "Findings", "Differences", "Paused"}, nil},
 		"FleetControl": {"fleetcontrols.policy.metalaw.dev", "Cluster", []string{"fctl"}, true,
 			[]string{"Frozen", "Breaker", "Budgets", "Age"}, []string{"Message"}, nil},
+		"SanitizationRecord": {"sanitizationrecords.policy.metalaw.dev", "Cluster", []string{"sanrec"}, false,
+			[]string{"Server", "Result", "Serials", "Terms", "Age"}, nil, nil},
 		"ServerInventory": {"serverinventories.policy.metalaw.dev", "Cluster", []string{"sinv"}, false,
 			[]string{"UUID", "Server", "Reported", "Wiped", "Age"}, nil, nil},
 	}

@@ -68,6 +68,19 @@ kind: ServerInventory
 apiVersion: policy.metalaw.dev/v1alpha1
 metadata: {name: 38947555-7742-3448-3784-823347823834}
 spec: {systemUUID: 38947555-7742-3448-3784-823347823834}`
+	wipeRecord = `
+kind: SanitizationRecord
+apiVersion: policy.metalaw.dev/v1alpha1
+metadata: {name: 38947555-7742-3448-3784-823347823834-000001}
+spec:
+  sequence: 1
+  hash: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+  recordedAt: "2026-03-01T11:05:01Z"
+  machine: {systemUUID: 38947555-7742-3448-3784-823347823834}
+  entry: 9
+  state: Failed
+  startedAt: "2026-03-01T11:00:00.000000Z"
+  media: [{path: /dev/sda, serial: D1, state: Failed}]`
 	endpoint = `
 kind: Endpoint
 apiVersion: metal.ironcore.dev/v1alpha1
@@ -192,6 +205,12 @@ func TestWhatMayBeChanged(t *testing.T) {
 		"a frozen secret stays frozen": {frozenSecret, swap(frozenSecret, "immutable: true", "immutable: false"),
 			[]string{"immutable cannot be taken back"}},
 		"a frozen secret cannot forget that it is": {frozenSecret, openSecret, []string{"immutable cannot be taken back"}},
+
+		"a record of a wipe is accepted and stays": {wipeRecord, wipeRecord, nil},
+		"what a record says of a disk stays": {wipeRecord, swap(wipeRecord, "state: Failed}", "state: Verified}"),
+			[]string{"a sanitization record is immutable"}},
+		"a record does not lose a disk": {wipeRecord, swap(wipeRecord, "media: [{path: /dev/sda, serial: D1, state: Failed}]", "message: none"),
+			[]string{"a sanitization record is immutable"}},
 
 		"a revision's content stays":     {revision, swap(revision, "H4sI", "H4sJ"), []string{"spec is immutable"}},
 		"a revision's status may change": {revision, revision + "\nstatus: {stage: Active, servers: 3}", nil},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 )
@@ -109,8 +110,12 @@ func (d *definition) admit(body, old map[string]any) (stored map[string]any, unk
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
+	asJSON, err := yaml.YAMLToJSON([]byte(text))
 	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+	if err == nil {
+		err = utiljson.Unmarshal(asJSON, &o) // whole numbers are integers, as for the API server
+	}
+	if err != nil {
 		t.Fatalf("%v in:\n%s", err, text)
 	}
 	return o

@@ -119,7 +119,7 @@ func (w *world) startManager(ctx context.Context) {
 	metrics := prometheus.NewRegistry()
 	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: w.probeImage, WipeImage: w.probeImage,
 		RegistryURL: "http://" + strings.Replace(w.registry, "127.0.0.1", vm.GuestHost, 1), SteadyPoll: time.Second, PowerGrace: 5 * time.Second,
-		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
+		RetryPause: time.Millisecond, NoReleaseGrace: true, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: w.registry, Plaintext: true, Metrics: metrics,
 		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})

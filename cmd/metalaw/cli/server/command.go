@@ -34,6 +34,7 @@ func Command(program string) *cobra.Command {
 	for _, v := range verbs {
 		group.AddCommand(v.command(flags))
 	}
+	group.AddCommand(sanitizationCommand(flags))
 	return group
 }
 
