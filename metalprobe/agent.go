@@ -12,8 +12,23 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// DefaultInterval is how often a server reports.
+// DefaultInterval is how often a server looks at its hardware and, unless Agent.Refresh says otherwise, reports.
 const DefaultInterval = 30 * time.Second
+
+// DefaultRefresh is how often the agent of a real machine reports hardware that did not change.
+const DefaultRefresh = 10 * time.Minute
+
+// The phases of an agent, as PhaseReport.Phase names them.
+const (
+	// NetworkPhase is over when the agent has its configuration.
+	NetworkPhase = "network"
+	// CollectPhase is while the agent reads the hardware.
+	CollectPhase = "collect"
+	// ReportPhase is while the agent sends what it read.
+	ReportPhase = "report"
+	// WipePhase is while the agent erases disks.
+	WipePhase = "wipe"
+)
 
 // MaxWipeInterval is the longest time between two signs of life of an agent that erases, whatever Agent.Interval is:
 // power may be cut of a machine whose wipe is silent.
@@ -46,16 +61,18 @@ type Agent struct {
 	Parallel int
 	// Floor is the shortest time that a step of an erase is given; zero means erasure.DefaultFloor.
 	Floor time.Duration
-	// OnPhase is told what the agent does; nil tells nobody. percent is how much of a wipe is done, by bytes.
-	OnPhase func(ctx context.Context, phase, detail string, percent int32)
-	// Interval is the time between two reports; zero means DefaultInterval.
+	// Interval is the time between two looks at the hardware; zero means DefaultInterval.
 	Interval time.Duration
+	// Refresh is how long a report that was accepted stands for hardware that did not change; zero reports at each interval.
+	Refresh time.Duration
+	// OnPhase is told what the agent does, and how much of a wipe is done. It must not block. Nil is told nothing.
+	OnPhase func(ctx context.Context, phase, detail string, percent int32)
 	// Log receives one line for each decision; nil means slog.Default.
 	Log *slog.Logger
 }
 
-// Run reports at once and then at each interval until ctx ends, which is no error. For PurposeWipe it erases in
-// between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current. An agent
+// Run reports at once, and then at each interval at which there is something to report, until ctx ends, which is no error.
+// For PurposeWipe it erases in between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current. An agent
 // whose report was accepted once and is refused later has served, and returns without an error: a server that is left running
 // after its inspection is not booted anew, and its token counts no more.
 func (a *Agent) Run(ctx context.Context) error {
@@ -71,9 +88,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	ticker := time.NewTicker(a.Interval)
 	defer ticker.Stop()
 	wiped := a.Purpose != PurposeWipe
+	var sent said
 	accepted := false
 	for {
-		err := a.register(ctx)
+		err := a.register(ctx, &sent)
 		accepted = accepted || err == nil
 		if err == nil && !wiped {
 			wiped = true
@@ -109,15 +127,41 @@ func (a *Agent) over(err error, accepted bool) (bool, error) {
 	return false, nil
 }
 
-func (a *Agent) register(ctx context.Context) error {
+// said is the last report that the registry accepted.
+type said struct {
+	digest string
+	at     time.Time
+}
+
+// phase tells what the agent does.
+func (a *Agent) phase(ctx context.Context, phase, detail string, percent int32) {
+	if a.OnPhase != nil {
+		a.OnPhase(ctx, phase, detail, percent)
+	}
+}
+
+// register reads the hardware and reports it, unless the last accepted report says the same and is not old.
+func (a *Agent) register(ctx context.Context, sent *said) error {
+	first := sent.at.IsZero()
+	if first {
+		a.phase(ctx, CollectPhase, "", 0)
+	}
 	data, err := a.Collect(ctx)
 	if err != nil {
 		a.Log.Warn("part of the hardware could not be read", "server", a.UUID, "error", err)
 	}
 	data.Trim()
+	digest := data.Digest()
+	if !first && digest == sent.digest && time.Since(sent.at) < a.Refresh {
+		return nil
+	}
+	if first {
+		a.phase(ctx, ReportPhase, "", 0)
+	}
 	if err := a.Registry.Register(ctx, a.UUID, data); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	*sent = said{digest: digest, at: time.Now()}
 	a.Log.Info("reported", "server", a.UUID, "disks", len(data.Storage), "interfaces", len(data.NetworkInterfaces))
 	return nil
 }

@@ -184,6 +184,39 @@ func TestAgentReportsAtOnceAndThenAtEachInterval(t *testing.T) {
 	})
 }
 
+func TestAnAgentRepeatsAReportOfTheSameHardwareOnlyWhenItIsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute+time.Second)
+		defer cancel()
+		registry := &fakeRegistry{}
+		agent := agentOf(registry, PurposeProbe)
+		agent.Refresh = 10 * time.Minute
+		began := time.Now()
+		var reported []time.Duration
+		registry.register = func() error { reported = append(reported, time.Since(began)); return nil }
+		agent.Collect = func(context.Context) (Data, error) {
+			var data Data
+			data.Timestamp.Time = time.Now()
+			data.NetworkInterfaces = []policyv1alpha1.ProbeNetworkInterface{{Name: "eth0", IPAddresses: []string{time.Now().String()}}}
+			if time.Since(began) >= 12*time.Minute {
+				data.Storage = []policyv1alpha1.BlockDevice{{Name: "sda"}}
+			}
+			return data, nil
+		}
+		var phases []string
+		agent.OnPhase = func(_ context.Context, phase, _ string, _ int32) { phases = append(phases, phase) }
+		if err := agent.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if want := []time.Duration{0, 10 * time.Minute, 12 * time.Minute, 22 * time.Minute}; !slices.Equal(reported, want) {
+			t.Errorf("reported after %v, want %v", reported, want)
+		}
+		if want := []string{"collect", "report"}; !slices.Equal(phases, want) {
+			t.Errorf("phases %q, want %q", phases, want)
+		}
+	})
+}
+
 func TestAnAgentStopsOnceItsReportWasAcceptedAndNoMoreAreWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := []error{&RefusedError{Status: 503}, errors.New("no route"), nil, errors.New("no route"), nil, &RefusedError{Status: 401}}

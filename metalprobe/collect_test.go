@@ -221,7 +221,9 @@ func TestEraseRefusesBeforeItOpensTheDisk(t *testing.T) {
 
 func TestParseOptions(t *testing.T) {
 	content := `{"registryURL":"https://r:10000","serverUUID":"` + uuid + `","token":"t","purpose":"wipe","entry":3}`
-	root := fstest.MapFS{"etc/metalprobe/config.json": {Data: []byte(content)}, "bad.json": {Data: []byte("{}")}}
+	root := fstest.MapFS{"etc/metalprobe/config.json": {Data: []byte(content)}, "bad.json": {Data: []byte("{}")},
+		"ca.pem": {Data: []byte("PEM")}, "unnamed.json": {Data: []byte(`{"registryURL":"https://r","token":"t","purpose":"wipe"}`)},
+		"sys/class/dmi/id/product_uuid": {Data: []byte(strings.ToUpper(uuid) + "\n")}}
 	fromFile := Config{RegistryURL: "https://r:10000", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe, Entry: 3}
 	for name, c := range map[string]struct {
 		args []string
@@ -234,6 +236,17 @@ func TestParseOptions(t *testing.T) {
 			Config{RegistryURL: "http://r:1", ServerUUID: uuid, Purpose: PurposeProbe}, ""},
 		"flags go before the file": {[]string{"--registry-url=https://other"}, root,
 			Config{RegistryURL: "https://other", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe, Entry: 3}, ""},
+		"the server is read from the firmware": {[]string{"--config=/unnamed.json"}, root,
+			Config{RegistryURL: "https://r", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe}, ""},
+		"all flags": {[]string{"--registry-url=https://r", "--token=t", "--ca=/ca.pem", "--purpose=wipe"}, fstest.MapFS{
+			"ca.pem": root["ca.pem"], "sys/class/dmi/id/product_uuid": root["sys/class/dmi/id/product_uuid"]},
+			Config{RegistryURL: "https://r", CABundle: "PEM", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe}, ""},
+		"flags that complete a file": {[]string{"--config=/bad.json", "--registry-url=https://r", "--purpose=probe"}, root,
+			Config{RegistryURL: "https://r", ServerUUID: uuid, Purpose: PurposeProbe}, ""},
+		"a wipe of another machine":    {[]string{"--server-uuid=11111111-2222-3333-4444-555555555555"}, root, Config{}, "nothing is erased"},
+		"a wipe without a token":       {[]string{"--registry-url=https://r", "--purpose=wipe"}, fstest.MapFS{}, Config{}, "token"},
+		"a CA that is missing":         {[]string{"--ca=/nowhere"}, root, Config{}, "--ca"},
+		"no UUID anywhere":             {[]string{"--registry-url=https://r"}, fstest.MapFS{}, Config{}, "--server-uuid"},
 		"nothing is said":              {nil, fstest.MapFS{}, Config{}, "give --registry-url"},
 		"a file that is missing":       {[]string{"--config=/nowhere"}, root, Config{}, "--config"},
 		"a file that says too little":  {[]string{"--config=/bad.json"}, root, Config{}, "/bad.json"},

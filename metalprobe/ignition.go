@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -40,8 +41,9 @@ const (
 type Config struct {
 	RegistryURL string `json:"registryURL"`
 	// CABundle holds the PEM certificates that vouch for the registry; empty means the system's.
-	CABundle   string `json:"caBundle,omitempty"`
-	ServerUUID string `json:"serverUUID"`
+	CABundle string `json:"caBundle,omitempty"`
+	// ServerUUID names the server; empty where the firmware of the machine says which it is.
+	ServerUUID string `json:"serverUUID,omitempty"`
 	// Token is the credential of one server, purpose and entry. It is never logged.
 	Token   string  `json:"token,omitempty"`
 	Purpose Purpose `json:"purpose"`
@@ -69,13 +71,30 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// ParseConfig reads and checks the content of ConfigPath.
+// ParseConfig reads and checks the content of ConfigPath. It may name no server: then the firmware of the machine says which it is.
 func ParseConfig(text []byte) (Config, error) {
-	var config Config
-	if err := json.Unmarshal(text, &config); err != nil {
+	config, err := decodeConfig(text)
+	if err != nil {
+		return Config{}, err
+	}
+	if err := config.validateUnnamed(); err != nil {
 		return Config{}, fmt.Errorf("agent configuration: %w", err)
 	}
-	if err := config.Validate(); err != nil {
+	return config, nil
+}
+
+// anyUUID stands for the server that a configuration does not name.
+const anyUUID = "00000000-0000-0000-0000-000000000000"
+
+// validateUnnamed is Validate for a configuration that may leave the server to the firmware.
+func (c Config) validateUnnamed() error {
+	c.ServerUUID = cmp.Or(c.ServerUUID, anyUUID)
+	return c.Validate()
+}
+
+func decodeConfig(text []byte) (Config, error) {
+	var config Config
+	if err := json.Unmarshal(text, &config); err != nil {
 		return Config{}, fmt.Errorf("agent configuration: %w", err)
 	}
 	return config, nil

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,9 +47,27 @@ type Data struct {
 	Problems []policyv1alpha1.ProbeProblem `json:"problems,omitempty"`
 }
 
-// Digest is the hex SHA-256 of what the data says, whenever it was said.
+// Digest is the hex SHA-256 of the hardware that the data describes. It leaves out what changes while the machine runs: times,
+// addresses, links, the words of neighbours and of problems.
 func (d Data) Digest() string {
 	d.Timestamp = Timestamp{}
+	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
+	for i := range d.NetworkInterfaces {
+		d.NetworkInterfaces[i].IPAddresses, d.NetworkInterfaces[i].CarrierStatus = nil, ""
+	}
+	d.NICs = slices.Clone(d.NICs)
+	for i := range d.NICs {
+		d.NICs[i].Speed = ""
+	}
+	d.Storage = slices.Clone(d.Storage)
+	for i := range d.Storage {
+		d.Storage[i].ContentFound = ""
+	}
+	d.LLDP = ports(d.LLDP)
+	d.Problems = slices.Clone(d.Problems)
+	for i := range d.Problems {
+		d.Problems[i].Message = ""
+	}
 	text, err := json.Marshal(d)
 	if err != nil {
 		// Data holds only strings, numbers and booleans, which always marshal.
@@ -56,6 +75,18 @@ func (d Data) Digest() string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// ports keeps of the neighbours which port of which chassis each one is.
+func ports(neighbours LLDPInterfaces) LLDPInterfaces {
+	kept := slices.Clone(neighbours)
+	for i := range kept {
+		kept[i].Neighbors = slices.Clone(kept[i].Neighbors)
+		for j, n := range kept[i].Neighbors {
+			kept[i].Neighbors[j] = policyv1alpha1.LLDPNeighbor{ChassisID: n.ChassisID, PortID: n.PortID}
+		}
+	}
+	return kept
 }
 
 // CPU is one processor package (socket). Unlike the API's, it always names its number, also 0.

@@ -76,22 +76,40 @@ func TestDecodingForeignSpellings(t *testing.T) {
 	}
 }
 
-func TestDigestIgnoresOnlyTheTimestamp(t *testing.T) {
-	var a, b, c Data
-	for text, data := range map[string]*Data{
-		`{"timestamp":1,"cpu":[{"id":1}]}`: &a,
-		`{"timestamp":2,"cpu":[{"id":1}]}`: &b,
-		`{"timestamp":1,"cpu":[{"id":2}]}`: &c,
-	} {
-		if err := json.Unmarshal([]byte(text), data); err != nil {
+func TestDigestIsOfTheHardwareAlone(t *testing.T) {
+	of := func(text string) string {
+		var data Data
+		if err := json.Unmarshal([]byte(text), &data); err != nil {
 			t.Fatal(err)
 		}
+		digest := data.Digest()
+		if data.Timestamp.IsZero() != !strings.Contains(text, "timestamp") {
+			t.Error("the digest changed its data")
+		}
+		return digest
 	}
-	if a.Digest() != b.Digest() {
-		t.Error("two timestamps gave two digests")
-	}
-	if a.Digest() == c.Digest() {
-		t.Error("two processors gave one digest")
+	for name, c := range map[string]struct {
+		before, after string
+		same          bool
+	}{
+		"another time":              {`{"timestamp":1,"cpu":[{"id":1}]}`, `{"timestamp":2,"cpu":[{"id":1}]}`, true},
+		"another processor":         {`{"cpu":[{"id":1}]}`, `{"cpu":[{"id":2}]}`, false},
+		"an address that came late": {`{"networkInterfaces":[{"name":"a"}]}`, `{"networkInterfaces":[{"name":"a","ipAddresses":["fe80::1"]}]}`, true},
+		"a link that went up": {`{"networkInterfaces":[{"name":"a","carrierStatus":"down"}],"nics":[{"mac":"b"}]}`,
+			`{"networkInterfaces":[{"name":"a","carrierStatus":"up"}],"nics":[{"mac":"b","speed":"1000Mb/s"}]}`, true},
+		"another NIC":              {`{"nics":[{"mac":"a"}]}`, `{"nics":[{"mac":"b"}]}`, false},
+		"another place of data":    {`{"storage":[{"content":"Data","contentFound":"GPT"}]}`, `{"storage":[{"content":"Data","contentFound":"byte 9"}]}`, true},
+		"a disk that became blank": {`{"storage":[{"content":"Data"}]}`, `{"storage":[{"content":"Blank"}]}`, false},
+		"another word of a neighbour": {`{"lldp":[{"name":"a","neighbors":[{"chassisId":"c","systemDescription":"up 1 day"}]}]}`,
+			`{"lldp":[{"name":"a","neighbors":[{"chassisId":"c","systemDescription":"up 2 days"}]}]}`, true},
+		"a problem in other words": {`{"problems":[{"source":"lldp","message":"1 s"}]}`, `{"problems":[{"source":"lldp","message":"2 s"}]}`, true},
+		"another problem":          {`{"problems":[{"source":"lldp"}]}`, `{"problems":[{"source":"module"}]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if same := of(c.before) == of(c.after); same != c.same {
+				t.Errorf("same digest: %t, want %t", same, c.same)
+			}
+		})
 	}
 }
 

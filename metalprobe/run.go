@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -13,54 +14,94 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// Options are what the command line and the configuration file say.
+// Options are what the command line and the configuration file say, and what the start of the machine found out.
 type Options struct {
 	Config Config
-	// Interval is the time between two reports.
+	// Interval is the time between two looks at the hardware; zero means DefaultInterval.
 	Interval time.Duration
+	// Key is the key of this boot, as NewKey makes it; empty makes or reads it.
+	Key string
+	// Problems are what went wrong before the agent began; each report holds them.
+	Problems func() []policyv1alpha1.ProbeProblem
+	// Network says which interface has which address, where the agent brought the network up itself.
+	Network string
+	// OnPhase is told what the agent does. Nil is told nothing; the registry always is.
+	OnPhase func(phase, detail string, percent int32)
 }
 
-// ParseOptions reads the command line, and the configuration file that it names. Flags go before the file; a file that
-// was not asked for may be missing. root resolves the file. Usage is written to output.
-func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) {
-	var options Options
+// flagged are the flags of the command line.
+type flagged struct {
+	registry, uuid, token, ca, purpose, file string
+	interval                                 time.Duration
+	// asked says that a configuration file was named.
+	asked bool
+}
+
+func parseFlags(args []string, output io.Writer) (flagged, error) {
+	var f flagged
 	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
 	flags.SetOutput(output)
-	registry := flags.String("registry-url", "", "where the registry is, such as https://registry:10000")
-	uuid := flags.String("server-uuid", "", "system UUID of this server")
-	file := flags.String("config", ConfigPath, "configuration file; flags go before what it says")
-	flags.DurationVar(&options.Interval, "interval", DefaultInterval, "time between two reports")
+	flags.StringVar(&f.registry, "registry-url", "", "where the registry is, such as https://registry:10000")
+	flags.StringVar(&f.uuid, "server-uuid", "", "system UUID of this server; empty reads it from the firmware")
+	flags.StringVar(&f.token, "token", "", "bearer token, or nonce, of this server, purpose and entry")
+	flags.StringVar(&f.ca, "ca", "", "file with the PEM certificates that vouch for the registry")
+	flags.StringVar(&f.purpose, "purpose", "", "probe or wipe; empty means probe")
+	flags.StringVar(&f.file, "config", ConfigPath, "configuration file; flags go before what it says")
+	flags.DurationVar(&f.interval, "interval", DefaultInterval, "time between two looks at the hardware")
 	if err := flags.Parse(args); err != nil {
+		return f, err
+	}
+	flags.Visit(func(given *flag.Flag) { f.asked = f.asked || given.Name == "config" })
+	if flags.NArg() > 0 {
+		return f, fmt.Errorf("argument %q: none is expected; see --help", flags.Arg(0))
+	}
+	if f.interval < time.Second {
+		return f, fmt.Errorf("--interval %s: at least 1s", f.interval)
+	}
+	return f, nil
+}
+
+// ParseOptions reads the command line, the configuration file that it names, and the UUID that the firmware shows. Flags go before
+// the file; a file that was not asked for may be missing. root resolves all files. Usage is written to output.
+func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) {
+	f, err := parseFlags(args, output)
+	if err != nil {
 		return Options{}, err
 	}
-	if flags.NArg() > 0 {
-		return Options{}, fmt.Errorf("argument %q: none is expected; see --help", flags.Arg(0))
-	}
-	if options.Interval < time.Second {
-		return Options{}, fmt.Errorf("--interval %s: at least 1s", options.Interval)
-	}
-	options.Config.Purpose = PurposeProbe
-	asked := false
-	flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "config" })
-	content, err := fs.ReadFile(root, strings.TrimPrefix(*file, "/"))
+	options := Options{Config: Config{Purpose: PurposeProbe}, Interval: f.interval}
+	config := &options.Config
+	source := "the flags"
+	content, err := fs.ReadFile(root, strings.TrimPrefix(f.file, "/"))
 	switch {
 	case err == nil:
-		if options.Config, err = ParseConfig(content); err != nil {
-			return Options{}, fmt.Errorf("%s: %w", *file, err)
+		source = f.file
+		// What is missing may be among the flags.
+		if *config, err = decodeConfig(content); err != nil {
+			return Options{}, fmt.Errorf("%s: %w", f.file, err)
 		}
-	case asked || !errors.Is(err, fs.ErrNotExist):
+	case f.asked || !errors.Is(err, fs.ErrNotExist):
 		return Options{}, fmt.Errorf("--config: %w", err)
 	}
-	if *registry != "" {
-		options.Config.RegistryURL = *registry
+	config.RegistryURL = cmp.Or(f.registry, config.RegistryURL)
+	config.ServerUUID = cmp.Or(f.uuid, config.ServerUUID)
+	config.Token = cmp.Or(f.token, config.Token)
+	config.Purpose = cmp.Or(Purpose(f.purpose), config.Purpose)
+	if f.ca != "" {
+		bundle, err := fs.ReadFile(root, strings.TrimPrefix(f.ca, "/"))
+		if err != nil {
+			return Options{}, fmt.Errorf("--ca: %w", err)
+		}
+		config.CABundle = string(bundle)
 	}
-	if *uuid != "" {
-		options.Config.ServerUUID = *uuid
+	if err := config.validateUnnamed(); err != nil {
+		return Options{}, fmt.Errorf("%s: %w; give --registry-url, or --config", source, err)
 	}
-	if err := options.Config.Validate(); err != nil {
-		return Options{}, fmt.Errorf("give --registry-url and --server-uuid, or --config: %w", err)
+	if err := options.Identify(FirmwareUUID(root)); err != nil {
+		return Options{}, fmt.Errorf("%s: %w", source, err)
 	}
 	return options, nil
 }
@@ -68,20 +109,49 @@ func ParseOptions(args []string, root fs.FS, output io.Writer) (Options, error) 
 // Run is the agent on a real machine: it reports, and wipes where it was booted for that, until ctx ends.
 func Run(ctx context.Context, options Options, version string, log *slog.Logger) error {
 	config := options.Config
-	client, err := NewHTTPClient([]byte(config.CABundle))
+	httpClient, err := NewHTTPClient([]byte(config.CABundle))
 	if err != nil {
 		return err
 	}
+	key := options.Key
+	if key == "" {
+		key = BootKey(keyFile)
+	}
+	client := &Client{BaseURL: config.RegistryURL, Token: config.Token, Key: key, HTTP: httpClient, AgentVersion: version}
+	told := newTeller(client, config.ServerUUID, log)
+	defer told.run(ctx)()
 	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Sharing: SharingOf, Now: time.Now}
 	agent := &Agent{
-		Registry: &Client{BaseURL: config.RegistryURL, Token: config.Token, HTTP: client, AgentVersion: version},
+		Registry: client,
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
-		Collect:  host.Collect,
+		Collect:  withProblems(host.Collect, options.Problems),
 		Disks:    host.Disks,
 		Wipe:     config.Wipe,
 		Interval: options.Interval,
-		Log:      log,
+		Refresh:  DefaultRefresh,
+		OnPhase: func(_ context.Context, phase, detail string, percent int32) {
+			told.tell(phase, detail, percent)
+			if options.OnPhase != nil {
+				options.OnPhase(phase, detail, percent)
+			}
+		},
+		Log: log,
+	}
+	if options.Network != "" {
+		told.tell(NetworkPhase, options.Network, 0)
 	}
 	return agent.Run(ctx)
+}
+
+// withProblems adds what went wrong before the agent began to each report.
+func withProblems(collect Collector, problems func() []policyv1alpha1.ProbeProblem) Collector {
+	if problems == nil {
+		return collect
+	}
+	return func(ctx context.Context) (Data, error) {
+		data, err := collect(ctx)
+		data.Problems = append(data.Problems, problems()...)
+		return data, err
+	}
 }

@@ -246,7 +246,7 @@ func (w *wiping) watch(ctx context.Context, revoke context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case percent := <-w.quarters:
-			w.phase(ctx, fmt.Sprintf("%d disks", len(w.disks)), percent)
+			w.wipePhase(ctx, fmt.Sprintf("%d disks", len(w.disks)), percent)
 			continue
 		case <-turn.C:
 			turn.Reset(w.pace())
@@ -406,10 +406,8 @@ func (a *Agent) patience(status WipeStatus) time.Duration {
 	return min(status.RetryAfter, MaxWipeInterval)
 }
 
-// phase tells what the agent is doing, where there is whom to tell, and says it on the console.
-func (a *Agent) phase(ctx context.Context, detail string, percent int32) {
+// wipePhase tells how far the wipe is, and says it on the console.
+func (a *Agent) wipePhase(ctx context.Context, detail string, percent int32) {
 	a.Log.Info("wipe", "server", a.UUID, "percent", percent, "of", detail)
-	if a.OnPhase != nil {
-		a.OnPhase(ctx, "wipe", detail, percent)
-	}
+	a.phase(ctx, WipePhase, detail, percent)
 }

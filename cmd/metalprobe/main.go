@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command metalprobe describes the server that it runs on to the registry, and erases the server's disks when it was
-// booted for that.
+// booted for that. It may be a container, a unit, or the /init of an initramfs.
 package main
 
 import (
@@ -14,12 +14,19 @@ import (
 	"syscall"
 
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/pid1"
 )
 
-// version is set at build time.
-var version = "dev"
+// version and built are set at build time; built is in RFC 3339.
+var (
+	version = "dev"
+	built   = ""
+)
 
 func main() {
+	if pid1.Main(version, built) {
+		return
+	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	options, err := metalprobe.ParseOptions(os.Args[1:], os.DirFS("/"), os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
