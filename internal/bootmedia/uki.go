@@ -95,10 +95,19 @@ func openPE(stub []byte) (*peFile, error) {
 	if le.Uint32(optional[108:]) > 4 && le.Uint32(optional[148:]) != 0 {
 		return nil, fmt.Errorf("it is signed already; sign the UKI instead")
 	}
+	end := p.headers
 	for n := range p.count {
 		header := stub[p.table+n*peSectionHeader:]
-		p.next = max(p.next, int64(le.Uint32(header[12:]))+max(int64(le.Uint32(header[8:])), int64(le.Uint32(header[16:]))))
+		size, address, rawSize, raw := le.Uint32(header[8:]), le.Uint32(header[12:]), le.Uint32(header[16:]), le.Uint32(header[20:])
+		p.next = max(p.next, int64(address)+max(int64(size), int64(rawSize)))
+		end = max(end, int64(raw)+int64(rawSize))
 	}
+	if end > int64(len(stub)) {
+		return nil, fmt.Errorf("its sections are cut")
+	}
+	// Symbols behind the sections would become a gap, which not every firmware leaves out when it checks a signature.
+	p.image = p.image[:end]
+	clear(p.image[coff+8 : coff+16])
 	return p, nil
 }
 

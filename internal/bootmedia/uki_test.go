@@ -33,6 +33,7 @@ func stub(room int) []byte {
 	le.PutUint32(section[12:], 4096)
 	le.PutUint32(section[16:], 100)
 	le.PutUint32(section[20:], 900)
+	le.PutUint32(b[128+12:], 1000) // symbols, behind the section
 	return b
 }
 
@@ -73,8 +74,12 @@ func checkUKI(t *testing.T, uki []byte) {
 			t.Errorf("section %s differs (%v)", name, err)
 		}
 	}
-	end := uint32(0)
+	end, offset := uint32(0), uint32(1024)
 	for _, section := range file.Sections {
+		if section.Offset%512 == 0 && section.Offset != offset {
+			t.Errorf("section %s begins at %d in the file, the one before it ends at %d", section.Name, section.Offset, offset)
+		}
+		offset = (section.Offset + section.Size + 511) / 512 * 512
 		if section.VirtualAddress < end {
 			t.Errorf("section %s overlaps with the one before it", section.Name)
 		}
@@ -119,6 +124,7 @@ func TestWhatIsNoStub(t *testing.T) {
 		"a signed program":     {change(152+148, 1), "signed already"},
 		"without room":         {stub(2), "no room for another section"},
 		"an alignment of zero": {change(152+33, 0), "out of range"},
+		"a cut section":        {change(392+18, 1), "its sections are cut"},
 		"too many of sections": {change(128+6, 200), "table of sections is cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
