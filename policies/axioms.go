@@ -35,6 +35,13 @@ var axioms = []engine.Axiom{
 		Doc: "A boot configuration that exists is for something, and the boot operator says something of it."},
 	{Holds: `!boot.ready || boot.state == "Ready"`,
 		Doc: "Only a boot configuration of which the boot operator says Ready is ready."},
+	{Holds: `!boot.unheard || ((boot.purpose == "Probe" || boot.purpose == "Wipe") && wipe.entry != lifecycle.entry && ` +
+		`(probe.entry != lifecycle.entry || !probe.complete))`,
+		Doc: "Only an agent that was booted is waited for, and a report or a word about a wipe of this entry ends that."},
+	{Holds: `!probe.dataFound || (probe.entry == lifecycle.entry && probe.complete)`,
+		Doc: "What disks hold is told by the report of this entry alone."},
+	{Holds: `!inventory.lost || inventory.changed`,
+		Doc: "A part that is gone is a change."},
 	{Holds: `operation.reset == (operation.name in ["graceful-restart-server", "hard-restart-server", "power-cycle-server", ` +
 		`"force-off-server", "force-on-server"])`,
 		Doc: "An operation asks for a reset or a power change by its name."},
@@ -58,6 +65,8 @@ var afterMove = []engine.Axiom{
 		Doc: "An operation belongs to the entry in which it was asked for."},
 	{Holds: `boot.purpose == "Claim" || (boot.purpose == "None" && boot.state == "None" && !boot.ready)`,
 		Doc: "A boot configuration for a probe or a wipe belongs to the entry that wrote it."},
+	{Holds: `!boot.unheard && !probe.dataFound`,
+		Doc: "What an agent says, or does not, belongs to the entry that booted it."},
 	{Holds: `!server.parked`,
 		Doc: "Once a server has a lifecycle, its state says whether it is parked."},
 }

@@ -59,9 +59,11 @@ const (
 	OperationRetry   = "retry"
 	OperationRelease = "release"
 	OperationUndo    = v1alpha1.OperationUndoRelease
+	OperationErase   = v1alpha1.OperationSanitize
 )
 
-var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease, OperationUndo}, resets...)
+var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease, OperationUndo, OperationErase},
+	resets...)
 
 // resets are the operations that ask for one reset or power change.
 var resets = []string{v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,

@@ -21,6 +21,7 @@ type Facts struct {
 	Maintenance MaintenanceFacts `fact:"maintenance"`
 	Operation   OperationFacts   `fact:"operation"`
 	Hardware    HardwareFacts    `fact:"hardware"`
+	Inventory   InventoryFacts   `fact:"inventory"`
 	Policy      PolicyFacts      `fact:"policy"`
 }
 
@@ -57,6 +58,7 @@ type BootFacts struct {
 	Purpose string `fact:"purpose" enum:"None,Probe,Wipe,Claim" doc:"What the present boot configuration is for."`
 	State   string `fact:"state" enum:"None,Pending,Ready,Error" doc:"What the boot operator says of it."`
 	Ready   bool   `fact:"ready" doc:"The boot operator has prepared exactly what our effect asked for."`
+	Unheard bool   `fact:"unheard" doc:"The machine was on for boot.firstWord, and the agent that this entry booted was not heard."`
 }
 
 // RequestFacts is what became of the power change that was last asked of the BMC in this entry.
@@ -75,8 +77,9 @@ type ClaimFacts struct {
 
 // ProbeFacts is the in-band report.
 type ProbeFacts struct {
-	Entry    int64 `fact:"entry" quiet:"-1" doc:"The entry that the last report belongs to; -1 without a report."`
-	Complete bool  `fact:"complete" doc:"The last report was accepted and is complete."`
+	Entry     int64 `fact:"entry" quiet:"-1" doc:"The entry that the last report belongs to; -1 without a report."`
+	Complete  bool  `fact:"complete" doc:"The last report was accepted and is complete."`
+	DataFound bool  `fact:"dataFound" doc:"The report of this entry shows a disk that the setting offer.accepts does not accept."`
 }
 
 // WipeFacts is the progress and the proof of an erase.
@@ -108,6 +111,12 @@ type HardwareFacts struct {
 	MemoryGiB    int64  `fact:"memoryGiB" doc:"Main memory in GiB, rounded down."`
 	Cores        int64  `fact:"cores" doc:"Processor cores."`
 	Disks        int64  `fact:"disks" doc:"Number of disks that the probe saw."`
+}
+
+// InventoryFacts is what the last report shows otherwise than the one before.
+type InventoryFacts struct {
+	Changed bool `fact:"changed" doc:"The last two reports differ: a part came, went or has another value. The ServerInventory lists which."`
+	Lost    bool `fact:"lost" doc:"A part of the report before is not in the last one, such as a DIMM or a disk."`
 }
 
 // PolicyFacts is what the bundle's settings say.

@@ -48,52 +48,60 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 18:
 		return engine.BoolValue(f.Boot.Ready)
 	case 19:
-		return engine.IntValue(f.Request.Refused)
+		return engine.BoolValue(f.Boot.Unheard)
 	case 20:
-		return engine.BoolValue(f.Claim.Bound)
+		return engine.IntValue(f.Request.Refused)
 	case 21:
-		return engine.BoolValue(f.Claim.Released)
+		return engine.BoolValue(f.Claim.Bound)
 	case 22:
-		return engine.BoolValue(f.Claim.Binding)
+		return engine.BoolValue(f.Claim.Released)
 	case 23:
-		return engine.BoolValue(f.Claim.Missing)
+		return engine.BoolValue(f.Claim.Binding)
 	case 24:
-		return oneOf(f.Claim.Power, claimPowerWords)
+		return engine.BoolValue(f.Claim.Missing)
 	case 25:
-		return engine.IntValue(f.Probe.Entry)
+		return oneOf(f.Claim.Power, claimPowerWords)
 	case 26:
-		return engine.BoolValue(f.Probe.Complete)
+		return engine.IntValue(f.Probe.Entry)
 	case 27:
-		return engine.IntValue(f.Wipe.Entry)
+		return engine.BoolValue(f.Probe.Complete)
 	case 28:
-		return engine.BoolValue(f.Wipe.Running)
+		return engine.BoolValue(f.Probe.DataFound)
 	case 29:
-		return engine.BoolValue(f.Wipe.Verified)
+		return engine.IntValue(f.Wipe.Entry)
 	case 30:
-		return engine.BoolValue(f.Wipe.Failed)
+		return engine.BoolValue(f.Wipe.Running)
 	case 31:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.Verified)
 	case 32:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.BoolValue(f.Wipe.Failed)
 	case 33:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 34:
-		return engine.IntValue(f.Operation.Entry)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 35:
-		return engine.BoolValue(f.Operation.Reset)
+		return oneOf(f.Operation.Name, operationWords)
 	case 36:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.IntValue(f.Operation.Entry)
 	case 37:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Reset)
 	case 38:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.BoolValue(f.Operation.Consented)
 	case 39:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 40:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.StringValue(f.Hardware.Model)
 	case 41:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 42:
+		return engine.IntValue(f.Hardware.Cores)
+	case 43:
+		return engine.IntValue(f.Hardware.Disks)
+	case 44:
+		return engine.BoolValue(f.Inventory.Changed)
+	case 45:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 46:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}

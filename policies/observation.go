@@ -50,9 +50,11 @@ func (o Observation) Facts() *Facts {
 		Wipe:        o.wipeFacts(),
 		Operation:   o.operationFacts(),
 		Hardware:    o.hardwareFacts(),
+		Inventory:   o.inventoryFacts(),
 		Policy:      PolicyFacts{Sanitization: o.Settings.Sanitization},
 		Maintenance: o.maintenanceFacts(),
 	}
+	f.Boot.Unheard = o.unheard(f)
 	f.Lifecycle.Marks = withStranger(f, KeptStranger(o.Inventory))
 	return f
 }
@@ -191,7 +193,7 @@ func (o Observation) probeFacts() ProbeFacts {
 		return ProbeFacts{Entry: -1}
 	}
 	r := o.Inventory.Report
-	return ProbeFacts{Entry: r.Entry, Complete: !r.Unauthenticated || o.Settings.AllowUnauthenticated}
+	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r), DataFound: o.dataFound()}
 }
 
 func (o Observation) wipeFacts() WipeFacts {

@@ -20,6 +20,8 @@ import (
 const (
 	// forcer is the ClusterRole of the shipped manifests that holds the right to force servers.
 	forcer = "metalaw-server-forcer"
+	// sanitizer is the ClusterRole of the shipped manifests that holds the right to have servers erased that no claim held.
+	sanitizer = "metalaw-server-sanitizer"
 	// maxReason is what status.operation can store, in characters.
 	maxReason = 1024
 )
@@ -72,6 +74,8 @@ func recordWho(c review.Change[v1alpha1.Server]) []review.Edit {
 type operationFacts struct {
 	// mayForce says that the user holds the right to force this server. It is looked up where forces says so.
 	mayForce bool
+	// maySanitize says that the user holds the right to have this server erased. It is looked up where sanitizes says so.
+	maySanitize bool
 	// status is what governs the server, looked up in the same case.
 	statusFacts
 }
@@ -87,6 +91,11 @@ func forces(c review.Change[v1alpha1.Server]) bool {
 	return slices.ContainsFunc(forceWords, func(name string) bool {
 		return c.New.Annotations[name] != "" && annotationChanges(c.Old, c.New, name)
 	})
+}
+
+// sanitizes says that a change asks for a server to be erased that no claim held.
+func sanitizes(c review.Change[v1alpha1.Server]) bool {
+	return !c.Deleted() && !c.ByManager && c.New.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationSanitize && asksAnew(c.Old, c.New)
 }
 
 // pastRules says that an operation goes past the rules of the policy, which takes the right to force.
@@ -110,6 +119,7 @@ func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *r
 	if set && override != "true" && annotationChanges(c.Old, c.New, v1alpha1.ForceOverrideAnnotation) {
 		found.Deny(field.NotSupported(path.Key(v1alpha1.ForceOverrideAnnotation), override, []string{"true"}))
 	}
+	checkSanitize(c, f, found)
 	if !forces(c) {
 		return
 	}
@@ -122,6 +132,22 @@ func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *r
 	}
 	if after[v1alpha1.OperationAnnotation] == v1alpha1.OperationForce {
 		checkForceTo(after[v1alpha1.ForceToAnnotation], f.statusFacts, path.Key(v1alpha1.ForceToAnnotation), found)
+	}
+}
+
+// checkSanitize: data that may be somebody's is erased only by a user who may, and who says why.
+func checkSanitize(c review.Change[v1alpha1.Server], f operationFacts, found *review.Findings) {
+	if !sanitizes(c) {
+		return
+	}
+	path := review.AnnotationsPath
+	if !f.maySanitize {
+		found.Deny(field.Forbidden(path.Key(v1alpha1.OperationAnnotation), fmt.Sprintf(
+			"user %q may not have servers erased: that takes the verb sanitize on servers.%s, which ClusterRole %s gives",
+			c.User.Username, v1alpha1.GroupVersion.Group, sanitizer)))
+	}
+	if strings.TrimSpace(c.New.Annotations[v1alpha1.OperationReasonAnnotation]) == "" {
+		found.Deny(field.Required(path.Key(v1alpha1.OperationReasonAnnotation), "say why the disks may be erased; the server keeps it"))
 	}
 }
 
@@ -161,16 +187,26 @@ func checkForceTo(to string, f statusFacts, path *field.Path, found *review.Find
 
 // operation looks up what checkOperation needs.
 func (l *serverRules) operation(ctx context.Context, c review.Change[v1alpha1.Server]) (operationFacts, error) {
+	var f operationFacts
+	var err error
+	if sanitizes(c) {
+		if f.maySanitize, err = l.may(ctx, c.User, rightTo("sanitize", c.New.Name)); err != nil {
+			return f, err
+		}
+	}
 	if !forces(c) {
-		return operationFacts{}, nil
+		return f, nil
 	}
 	record := c.New
 	if c.Old != nil {
 		record = c.Old // the status of the new object is what the client sent
 	}
-	f := operationFacts{statusFacts: l.governing(record.Status.Lifecycle)}
-	var err error
-	f.mayForce, err = l.may(ctx, c.User, authorizationv1.ResourceAttributes{
-		Verb: "force", Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: c.New.Name})
+	f.statusFacts = l.governing(record.Status.Lifecycle)
+	f.mayForce, err = l.may(ctx, c.User, rightTo("force", c.New.Name))
 	return f, err
+}
+
+// rightTo is a verb of ours on a server.
+func rightTo(verb, server string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Verb: verb, Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: server}
 }

@@ -22,6 +22,8 @@ const (
 	// ConditionWithheld on a Server, while True, says that something its state asks for is held back: by a freeze, a
 	// budget, the breaker, or because the manager only observes.
 	ConditionWithheld = "Withheld"
+	// ConditionInBandPhase on a Server, while True, says what the agent that was booted for this entry is doing; its reason is the phase.
+	ConditionInBandPhase = "InBandPhase"
 	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
 	ConditionClaimMissing = "ClaimMissing"
 	// ConditionAdopted on a Server, while True, says how its lifecycle began anew on a machine that has a past, and what was

@@ -40,6 +40,8 @@ const (
 	OperationRelease = "release"
 	// OperationUndoRelease takes a release back before the erase begins: the claim may be applied again then.
 	OperationUndoRelease = "undo-release"
+	// OperationSanitize erases a server in which disks hold data and that no claim holds; it takes a right of its own.
+	OperationSanitize = "sanitize"
 	// OperationForce moves a server into the state of ForceToAnnotation, past the rules of the policy.
 	OperationForce = "force"
 	// OperationDeclareClean offers a server in Error whose status was lost: somebody answers for its disks. It is refused for

@@ -40,7 +40,11 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 	}
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		v.addMark(c, mark)
+		if v.facts.Probe.DataFound && mark == policies.MarkDirty && v.server.Spec.ServerClaimRef == nil {
+			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.DataWords(policies.DataOn(v.observed))}
+		}
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
+			c.DataFound = nil
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
@@ -144,7 +148,7 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 				c.Clean = record
 			}
 			c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkDirty })
-			c.LastHolder = nil
+			c.LastHolder, c.DataFound = nil, nil
 		})
 		if err != nil {
 			return conflictOrBroken(err)

@@ -48,7 +48,9 @@ func (v operationShell) record(d engine.Decision) {
 // The holder is the claim whose UID is recorded, on the server or in the inventory; where none is recorded, any claim that
 // names the server or that the server names.
 func (v operationShell) readHolder(ctx context.Context) error {
-	if operations.Asked(v.server) != v1alpha1.OperationRelease && !operations.DeclaresClean(v.server) {
+	switch asked := operations.Asked(v.server); {
+	case asked == v1alpha1.OperationRelease, asked == v1alpha1.OperationSanitize, operations.DeclaresClean(v.server):
+	default:
 		return nil
 	}
 	s := v.server

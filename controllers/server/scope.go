@@ -314,6 +314,7 @@ func (v *scope) makeFacts() {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+	v.wakeIn(policies.FirstWordIn(v.observed, v.facts))
 }
 
 // deadlines is what tells whether time counts.

@@ -57,6 +57,10 @@ type Settings struct {
 	NoInventoryLabels bool
 	// Boot is how machines are booted.
 	Boot Boot
+	// OfferAccepts is offer.accepts; nil where the bundle does not say. Ask Accepts.
+	OfferAccepts []string
+	// Wipe is how disks are erased.
+	Wipe Wipe
 }
 
 // Health is what becomes of a server whose BMC reports a part of the machine as critical.
@@ -168,6 +172,8 @@ func (s *Settings) keys() []key {
 		{"claims", mapping(s.Claims.keys()...)},
 		{"labels", mapping(key{"inventory", func(f *yamlpos.File, k yamlpos.Field) { s.NoInventoryLabels = !f.Bool(k.Value, k.Name) }})},
 		{"boot", s.Boot.read},
+		{"offer", mapping(key{"accepts", s.readAccepts})},
+		{"wipe", mapping(s.Wipe.keys()...)},
 		{"health", mapping(key{"criticalStops", word(&s.Health.CriticalStops, StopsInspection, StopsOffering, StopsNothing)})},
 	}
 }

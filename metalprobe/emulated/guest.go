@@ -81,7 +81,11 @@ type disk struct{ *emulator.Drive }
 
 // Info describes the drive.
 func (d disk) Info() policyv1alpha1.BlockDevice {
-	return policyv1alpha1.BlockDevice{
+	content := policyv1alpha1.ContentBlank
+	if d.Contents() != "" {
+		content = policyv1alpha1.ContentData
+	}
+	return policyv1alpha1.BlockDevice{Content: content,
 		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.Rotational, Vendor: d.Vendor, Model: d.Model,
 		Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes,
 	}

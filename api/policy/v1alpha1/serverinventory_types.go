@@ -349,6 +349,10 @@ type Custody struct {
 	// lastHolder is the claim that held the machine last; it is cleared by a verified wipe.
 	// +optional
 	LastHolder *Holder `json:"lastHolder,omitempty"`
+	// dataFound is the data that an agent of ours found on the disks, where no claim is known to have left it. It is cleared by a
+	// verified wipe, and by a claim that boots the machine.
+	// +optional
+	DataFound *FoundData `json:"dataFound,omitempty"`
 	// clean is the record that the disks hold no claim's data. The manager takes it away in the write that adds the mark Dirty.
 	// A wipe that was waived leaves none.
 	// +optional
@@ -371,6 +375,20 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Disks []CustodyDisk `json:"disks,omitempty"`
+}
+
+// FoundData is data that an agent found on the disks of a machine before it was offered.
+type FoundData struct {
+	// at is when the manager marked the machine Dirty for it.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+	// disks are the disks, each with what was found there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=768
+	Disks []string `json:"disks,omitempty"`
 }
 
 // CleanCause is what proves that the disks of a machine hold no claim's data.

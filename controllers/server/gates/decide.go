@@ -130,6 +130,17 @@ func (r *run) strangerUnstored() bool {
 	return true
 }
 
+// dataUnstored marks a machine Dirty before anything is made of a report that shows data: Available is never entered with the mark,
+// whatever the rules of a policy say.
+func (r *run) dataUnstored() bool {
+	if r.d.From == "" || !r.facts.Probe.DataFound || slices.Contains(r.facts.Lifecycle.Marks, policies.MarkDirty) {
+		return false
+	}
+	r.stay("that its disks hold data is kept in its inventory first")
+	r.d.Effects = []engine.Effect{engine.MarkFirst(policies.MarkDirty)}
+	return true
+}
+
 // strangerForced takes the mark away first: the person who forces the move takes the machine upon himself.
 func (r *run) strangerForced() bool {
 	if r.d.Rule != v1alpha1.RuleForced || !policies.KeptStranger(r.Observation.Inventory) {

@@ -12,6 +12,7 @@ const (
 	AdoptionTurn    = "AdoptionTurn"
 	InheritedData   = "InheritedData"
 	StrangerNoted   = "StrangerNoted"
+	DataNoted       = "DataNoted"
 	FreshReading    = "FreshReading"
 	PowerOnUnderWay = "PowerOnUnderWay"
 	StrangerTaken   = "StrangerTaken"
@@ -57,6 +58,8 @@ var list = []Gate{
 		OnDecision, (*run).inheritsUnstored},
 	{StrangerNoted, "Whether the machine was found running is stored in its inventory before anything is done.",
 		OnDecision, (*run).strangerUnstored},
+	{DataNoted, "A server whose disks hold data that the policy does not accept is marked Dirty in its inventory before it moves on.",
+		OnDecision, (*run).dataUnstored},
 	{FreshReading, "A move that relies on the BMC waits for a reading that is recent and was begun after the last request.",
 		OnDecision, (*run).staleReading},
 	{PowerOnUnderWay, "A move that finds the machine off waits until a power-on that was asked for shows or lapses.",

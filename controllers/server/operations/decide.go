@@ -100,6 +100,12 @@ func (d *decision) record() {
 	op := d.server.Status.Operation
 	if op.Active() {
 		if op.State == v1alpha1.OperationPending && op.Name == asked {
+			if asked == v1alpha1.OperationSanitize {
+				if d.Unconfirmed {
+					return
+				}
+				d.beginSanitize()
+			}
 			d.dropRequest()
 			d.out.Again = time.Millisecond
 			return
@@ -141,6 +147,9 @@ func (d *decision) admitOperation(asked string) {
 		return
 	case asked == v1alpha1.OperationUndoRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.undoRelease()
+		return
+	case asked == v1alpha1.OperationSanitize && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
+		d.admitSanitize()
 		return
 	case pastRules(asked):
 		d.admitMove(asked)

@@ -4,6 +4,7 @@ package operations
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (d *decision) releaseByHand() {
 	switch {
 	case d.Holder != "":
 		d.finish(v1alpha1.OperationRefused, d.holdsWords())
+	case d.foundOnly():
+		d.finish(v1alpha1.OperationRefused, "its disks held data when it was inspected, and no claim is known to have left it; "+
+			"operation sanitize has it erased")
 	case !hasHolder(d.server):
 		d.finish(v1alpha1.OperationRefused, "no claim is known to have held this server")
 	default:
@@ -143,7 +147,7 @@ func pastRules(operation string) bool {
 // ByHand says that what is asked for is recorded past the rules: a forced move or a release.
 func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
-	return Asked(s) == v1alpha1.OperationRelease || Asked(s) == v1alpha1.OperationUndoRelease || pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
+	return slices.Contains([]string{v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize}, Asked(s)) || pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
 }
 
 // DeclaresClean says that the server is declared clean, asked for or recorded.
@@ -155,7 +159,8 @@ func DeclaresClean(s *v1alpha1.Server) bool {
 // knownOperations are the words that the wire contract knows, so that a word which cannot be used here is told from a
 // word that is misspelt.
 var knownOperations = map[string]bool{
-	v1alpha1.OperationPark: true, v1alpha1.OperationUndoRelease: true, v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
+	v1alpha1.OperationPark: true, v1alpha1.OperationUndoRelease: true, v1alpha1.OperationSanitize: true,
+	v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
 	v1alpha1.OperationGracefulRestartServer: true, v1alpha1.OperationHardRestartServer: true,
 	v1alpha1.OperationPowerCycleServer: true, v1alpha1.OperationForceOffServer: true, v1alpha1.OperationForceOnServer: true,
 }

@@ -28,6 +28,7 @@ func (r *record) recordConditions() {
 	r.recordOverrideMissing()
 	r.recordHealth()
 	r.recordClaimMissing()
+	r.recordPhase()
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()

@@ -29,10 +29,7 @@ func (r *record) recordReady() {
 		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
-		if why := wipeFailure(r.Inventory, r.s.Status.Lifecycle.Entry-1); why != "" {
-			says += " The agent says: " + why
-		}
-		r.stalled(rule, says)
+		r.stalled(rule, says+r.inBand())
 	case r.Decision.Moves() || !stable:
 		r.moving()
 	case meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing):

@@ -116,11 +116,20 @@ func settings(m *markdown, s bundle.Settings) {
 		{code("boot.firstWord"), code(s.Boot.FirstWord.String())},
 		{code("boot.mode"), code(s.Boot.Mode)},
 		{code("boot.withoutOverride"), code(fmt.Sprint(s.Boot.WithoutOverride))},
+		{code("offer.accepts"), code(accepted(&s))},
+		{code("wipe.acceptDriveErase"), code(fmt.Sprint(s.Wipe.AcceptDriveErase))},
+		{code("wipe.minimumTerm"), code(fmt.Sprintf("%q", s.Wipe.MinimumTerm))},
 		{code("health.criticalStops"), code(s.Health.CriticalStops)},
 		{code("canary"), code(fmt.Sprintf("maxHalts: %d, maxErrors: %d", s.Canary.MaxHalts, s.Canary.MaxErrors))},
 		{code("coverage"), code(fmt.Sprintf("rego: %d, effects: %d", s.Coverage.Rego, s.Coverage.Effects))},
 		{code("labels.inventory"), code(fmt.Sprint(!s.NoInventoryLabels))},
 	})
+}
+
+// accepted lists what offer.accepts comes to.
+func accepted(s *bundle.Settings) string {
+	words := []string{bundle.AcceptWiped, bundle.AcceptBlank, bundle.AcceptAttested, bundle.AcceptUnread, bundle.AcceptData}
+	return "[" + strings.Join(slices.DeleteFunc(words, func(w string) bool { return !s.Accepts(w) }), ", ") + "]"
 }
 
 // diagram draws the lifecycle as `metalaw policy render` does.

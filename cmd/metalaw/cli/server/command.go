@@ -23,7 +23,7 @@ func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{
 		Use:   "server",
-		Short: "Ask something of servers: retry, release, undo-release, force, declare-clean, park, unpark, cordon, uncordon",
+		Short: "Ask something of servers: retry, release, undo-release, sanitize, force, declare-clean, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +
@@ -147,6 +147,16 @@ var verbs = []verb{
 			"longer where the machine is not off yet. This takes the release record away, waits for that, and prints the claim, with the outcome as a comment. " +
 			"Apply the claim in its namespace: the server goes back to it with its data. Until then nothing on the server is erased.",
 		example: "  {{.}} server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml\n  kubectl apply -f claim.yaml",
+	},
+	{
+		name: "sanitize", operation: v1alpha1.OperationSanitize,
+		short: "Erase a server in Error whose disks hold data that no claim left; the data is gone",
+		long: "A server that is new here, adopted or restored is offered only if its disks are blank or wiped (setting offer.accepts). " +
+			"If the agent finds data, the server rests in Error (rule DataOnDisks), and nothing is erased. This has it erased: you answer for the data. " +
+			"The manager refuses a server that a claim holds, and admission a request without a reason. " +
+			"It takes the verb \"sanitize\" on servers, beside the right to patch them: ClusterRole metalaw-server-sanitizer.",
+		example: "  # What the agent found\n  kubectl get server rack1-07-system-0 -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].message}'\n\n" +
+			"  {{.}} server sanitize rack1-07-system-0 --reason 'bought used, CHG-40' --wait",
 	},
 	{
 		name: "force", operation: v1alpha1.OperationForce,

@@ -113,7 +113,7 @@ func (r *request) bareNames() error {
 
 // asksFirst says that somebody has to confirm the plan: it was made by a selector, or goes past the rules.
 func (r *request) asksFirst() bool {
-	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules())
+	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules() || r.verb.operation == v1alpha1.OperationSanitize)
 }
 
 // follows says that the outcome is what the manager makes of the request, not that the request is stored.
@@ -200,6 +200,11 @@ func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 		if claim := claims.of(s); claim != nil {
 			return refuse("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
 				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
+		}
+	}
+	if r.verb.operation == v1alpha1.OperationSanitize {
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			return refuse("it names the claim %s/%s; delete the claim, which has it erased", ref.Namespace, ref.Name)
 		}
 	}
 	if r.verb.operation == v1alpha1.OperationDeclareClean {
