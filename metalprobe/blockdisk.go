@@ -37,8 +37,14 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 			continue
 		}
 		disks = append(disks, &blockDisk{
-			info: info, verdict: verdict, flags: os.O_EXCL, lane: h.lane(name, verdict), guard: func() error { return h.mayErase(info) },
+			info: info, verdict: verdict, flags: os.O_EXCL, lane: h.lane(name, verdict), guard: func() error {
+				h.contents.forget(info.Name)
+				return h.mayErase(info)
+			},
 		})
+	}
+	for _, m := range h.hiddenMedia() {
+		disks = append(disks, &blockDisk{info: m.info, verdict: m.verdict, guard: func() error { return errHidden }})
 	}
 	return disks, skipped, err
 }

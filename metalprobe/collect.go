@@ -8,27 +8,54 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"path"
 	"strconv"
 	"strings"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/drive"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 // Host reads the hardware of a Linux machine from its /sys and /proc.
 //
-// What it does not tell: LLDP neighbours (the kernel keeps none; the list is empty), names of PCI vendors and products
-// (only their numbers), and single memory devices (one entry holds the total).
+// The functions ask what /sys does not tell; each may be nil, and then that part is left out. NewHost sets all of them. A Host must not
+// be copied after its first use.
 type Host struct {
 	// Root is the root of the file system that holds sys and proc, such as os.DirFS("/").
 	Root fs.FS
 	// Addresses lists the IP addresses of an interface; nil lists none.
 	Addresses func(name string) ([]string, error)
+	// Link tells what a driver says of an interface.
+	Link func(name string) (Link, error)
+	// Neighbors lists what was heard by LLDP so far.
+	Neighbors func() ([]policyv1alpha1.LLDPInterface, error)
 	// Sharing asks an NVMe drive whether other hosts may use a namespace; nil leaves that unknown, and the disk is refused.
 	Sharing func(name string) NVMeSharing
+	// Drive asks a drive whether a host has reserved it, and what it hides; nil leaves that unknown, and the disk is refused.
+	Drive func(name string, protocol erasure.Protocol) drive.Answers
+	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows.
+	Namespaces func(controller string) (allocated, active []uint32, err error)
+	// Content reads whether a disk holds data, and where. It is asked once for each disk.
+	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
+	// Allowed are disks that are erased in spite of a doubt, by wwid, serial number or model.
+	Allowed []string
+	// Problems tells what went wrong outside of the collectors, such as a module that did not load.
+	Problems func() []policyv1alpha1.ProbeProblem
+	// Limit bounds each collector; zero means DefaultLimit.
+	Limit time.Duration
 	// Now stamps the data; nil leaves the stamp out.
 	Now func() time.Time
+
+	running  running
+	contents contents
+}
+
+// Link is what a driver says of a network interface.
+type Link struct {
+	Driver, Firmware string
+	// Modes are the link modes that it can do, Ports the kinds of port.
+	Modes, Ports []string
 }
 
 // InterfaceAddresses lists the IP addresses of an interface of this machine, link-local ones left out.
@@ -49,25 +76,6 @@ func InterfaceAddresses(name string) ([]string, error) {
 		}
 	}
 	return found, nil
-}
-
-// Collect reads everything. It returns what could be read together with what went wrong; a file that is not there is
-// only something that this machine does not tell.
-func (h *Host) Collect(ctx context.Context) (Data, error) {
-	var data Data
-	if h.Now != nil {
-		data.Timestamp = Timestamp{h.Now()}
-	}
-	var problems []error
-	for _, part := range []func(*Data) error{h.dmi, h.cpus, h.memory, h.disks, h.interfaces, h.pci} {
-		if err := ctx.Err(); err != nil {
-			return data, err
-		}
-		if err := part(&data); err != nil {
-			problems = append(problems, err)
-		}
-	}
-	return data, errors.Join(problems...)
 }
 
 // word reads a file of one value; empty where there is none.
@@ -108,6 +116,7 @@ func (h *Host) list(name string) ([]string, error) {
 	return names, nil
 }
 
+// dmi reads what the kernel shows of the firmware's tables.
 func (h *Host) dmi(data *Data) error {
 	const dir = "sys/class/dmi/id/"
 	data.SystemInfo = policyv1alpha1.SystemInfo{
@@ -136,59 +145,6 @@ func (h *Host) dmi(data *Data) error {
 	return nil
 }
 
-// memory reads the total; kernels count in kibibytes and leave out what they keep for themselves.
-func (h *Host) memory(data *Data) error {
-	for line := range strings.Lines(h.word("proc/meminfo")) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemTotal:" {
-			continue
-		}
-		kib, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil || kib < 0 || kib > 1<<50 {
-			return fmt.Errorf("/proc/meminfo: MemTotal %.32q is no size", fields[1])
-		}
-		data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: kib << 10, DeviceLocator: "total"}}
-	}
-	return nil
-}
-
-// interfaces reads the ports that have hardware behind them.
-func (h *Host) interfaces(data *Data) error {
-	names, err := h.list("sys/class/net")
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for _, name := range names {
-		dir := path.Join("sys/class/net", name)
-		if !h.exists(dir + "/device") {
-			continue
-		}
-		port := policyv1alpha1.ProbeNetworkInterface{Name: name, MACAddress: h.word(dir + "/address"), CarrierStatus: h.word(dir + "/operstate")}
-		if h.Addresses != nil {
-			if port.IPAddresses, err = h.Addresses(name); err != nil {
-				problems = append(problems, fmt.Errorf("addresses of %s: %w", name, err))
-			}
-		}
-		data.NetworkInterfaces = append(data.NetworkInterfaces, port)
-		data.NICs = append(data.NICs, policyv1alpha1.NIC{
-			Name:       name,
-			MAC:        port.MACAddress,
-			PCIAddress: h.uevent(dir+"/device", "PCI_SLOT_NAME"),
-			Speed:      speed(h.number(dir + "/speed")),
-		})
-	}
-	return errors.Join(problems...)
-}
-
-// speed words a link speed; a port without a link says -1.
-func speed(megabits int64) string {
-	if megabits <= 0 {
-		return ""
-	}
-	return strconv.FormatInt(megabits, 10) + "Mb/s"
-}
-
 // uevent reads one key of a device's uevent file.
 func (h *Host) uevent(device, key string) string {
 	for line := range strings.Lines(h.word(device + "/uevent")) {
@@ -197,21 +153,4 @@ func (h *Host) uevent(device, key string) string {
 		}
 	}
 	return ""
-}
-
-func (h *Host) pci(data *Data) error {
-	addresses, err := h.list("sys/bus/pci/devices")
-	if err != nil {
-		return err
-	}
-	for _, address := range addresses {
-		dir := path.Join("sys/bus/pci/devices", address)
-		data.PCIDevices = append(data.PCIDevices, policyv1alpha1.PCIDevice{
-			Address:    address,
-			VendorID:   strings.TrimPrefix(h.word(dir+"/vendor"), "0x"),
-			ProductID:  strings.TrimPrefix(h.word(dir+"/device"), "0x"),
-			NumaNodeID: int32(h.number(dir + "/numa_node")),
-		})
-	}
-	return nil
 }

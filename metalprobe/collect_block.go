@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,9 @@ func (h *Host) disks(data *Data) error {
 		if noDisk(name) == "" {
 			data.Storage = append(data.Storage, h.storage(name))
 		}
+	}
+	for _, m := range h.hiddenMedia() {
+		data.Storage = append(data.Storage, m.info)
 	}
 	return err
 }
@@ -47,16 +51,64 @@ func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 		Transport:         verdict.Transport,
 		ReadOnly:          h.word(dir+"/ro") == "1",
 		Vendor:            h.word(dir + "/device/vendor"),
-		Model:             h.word(dir + "/device/model"),
+		Model:             h.model(dir),
 		Serial:            h.serial(dir),
 		WWID:              h.wwid(dir),
 		PhysicalBlockSize: h.number(dir + "/queue/physical_block_size"),
 		LogicalBlockSize:  h.number(dir + "/queue/logical_block_size"),
 		HWSectorSize:      h.number(dir + "/queue/hw_sector_size"),
 		SizeBytes:         h.number(dir+"/size") * sector,
+		Firmware:          cmp.Or(h.word(dir+"/device/firmware_rev"), h.word(dir+"/device/rev"), h.word(dir+"/device/fwrev")),
+		PCIAddress:        h.diskPCIAddress(name),
+		Slot:              h.slot(name),
 		NUMANodeID:        int32(h.number(dir + "/device/numa_node")),
 	}
 }
+
+// model reads the model; cards call it their name.
+func (h *Host) model(dir string) string {
+	return cmp.Or(h.word(dir+"/device/model"), h.word(dir+"/device/name"))
+}
+
+// diskPCIAddress finds the PCI function of a disk's adapter. An NVMe disk with native multipath hangs below no function, but its
+// controllers do.
+func (h *Host) diskPCIAddress(name string) string {
+	dir := h.resolve("sys/block/" + name)
+	if address := pciAddress(dir); address != "" || !isNVMe(name) {
+		return address
+	}
+	for _, controller := range h.controllers(name, dir) {
+		if address := pciAddress(h.resolve("sys/class/nvme/" + controller.Name)); address != "" {
+			return address
+		}
+	}
+	return ""
+}
+
+// slot names where a disk sits: its bay in an enclosure, its PCI slot, or its port of a SATA adapter.
+func (h *Host) slot(name string) string {
+	if _, bay := h.component(name); bay != "" {
+		return bay
+	}
+	if isNVMe(name) {
+		address, _, _ := strings.Cut(h.diskPCIAddress(name), ".")
+		slots, _ := h.list("sys/bus/pci/slots") // none is an answer: the firmware names no slots
+		for _, slot := range slots {
+			if address != "" && h.word("sys/bus/pci/slots/"+slot+"/address") == address {
+				return slot
+			}
+		}
+		return ""
+	}
+	for part := range strings.SplitSeq(h.resolve("sys/block/"+name), "/") {
+		if ataPort.MatchString(part) {
+			return part
+		}
+	}
+	return ""
+}
+
+var ataPort = regexp.MustCompile(`^ata\d+$`)
 
 // serial reads the serial number: NVMe and virtio disks offer a file, SCSI disks page 0x80 of their vital data,
 // whose text follows a header of four bytes.

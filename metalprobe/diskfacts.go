@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 var (
@@ -24,10 +26,41 @@ var hypervisors = []string{"QEMU", "KVM", "Bochs", "VMware", "innotek GmbH", "Vi
 // judge decides about one disk by what the kernel and the drive say now.
 func (h *Host) judge(name string) Verdict {
 	facts := h.facts(name)
+	dir := "sys/block/" + name
+	facts.Allowed = named(h.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
 	if isNVMe(name) && h.Sharing != nil {
 		facts.Sharing = h.Sharing(name)
 	}
+	switch protocol := h.protocol(name, facts); {
+	case protocol == erasure.NoProtocol:
+	case h.Drive == nil:
+		facts.HiddenUnknown = "the drive was not asked whether it hides anything"
+	default:
+		answers := h.Drive(name, protocol)
+		facts.Reservation, facts.Hidden, facts.HiddenUnknown = answers.Reservation, answers.Hidden, answers.HiddenUnknown
+	}
 	return JudgeDisk(facts)
+}
+
+// protocol tells in what language a disk can be asked. Removable and remote disks are not asked.
+func (h *Host) protocol(name string, facts DiskFacts) erasure.Protocol {
+	transport := transportOf(facts)
+	switch {
+	case notFixed(facts, transport) != "" || refusal(facts, transport) != "":
+		return erasure.NoProtocol
+	case isNVMe(name):
+		return erasure.NVMe
+	case !strings.HasPrefix(name, "sd"):
+		return erasure.NoProtocol
+	case transport == transportSATA, transport == transportSAS && h.word("sys/block/"+name+"/device/vendor") == "ATA":
+		return erasure.ATA
+	}
+	return erasure.SCSI
+}
+
+// named says whether a policy's list holds the wwid, the serial number or the model of a disk.
+func named(list []string, identities ...string) bool {
+	return slices.ContainsFunc(identities, func(id string) bool { return id != "" && slices.Contains(list, id) })
 }
 
 // facts reads what /sys tells of one disk.
@@ -41,6 +74,7 @@ func (h *Host) facts(name string) DiskFacts {
 		Twins:          h.twins(name),
 		Multipath:      h.multipath(dir),
 		VirtualMachine: h.virtualMachine(),
+		Enclosure:      h.foreignEnclosure(name),
 	}
 	if isNVMe(name) {
 		facts.Controllers = h.controllers(name, dir)

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/drive"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 // sysfs builds a tree with the links that the kernel makes: a line is "path: content" or "path -> target".
@@ -38,7 +40,11 @@ func sysfs(t *testing.T, text string) *Host {
 			t.Fatal(err)
 		}
 	}
-	return &Host{Root: os.DirFS(root), Sharing: func(string) NVMeSharing { return SharingNone }}
+	return &Host{
+		Root:    os.DirFS(root),
+		Sharing: func(string) NVMeSharing { return SharingNone },
+		Drive:   func(string, erasure.Protocol) drive.Answers { return drive.Answers{Reservation: drive.ReservationNone} },
+	}
 }
 
 // The layouts below are those of Linux 6.1, written down from its drivers.

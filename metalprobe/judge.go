@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/metalaw/metalaw/metalprobe/drive"
 )
 
 // DiskFacts is what the kernel says of one block device, as far as it decides whether a wipe may erase it.
@@ -31,6 +33,14 @@ type DiskFacts struct {
 	Multipath string
 	// VirtualMachine is true where the firmware's tables name a hypervisor.
 	VirtualMachine bool
+	// Reservation says whether a host holds an NVMe or SCSI disk. It does not count for others, which know no reservations.
+	Reservation drive.Reservation
+	// Hidden says what the disk hides, and HiddenUnknown why that is not known; both are empty for a disk that hides nothing.
+	Hidden, HiddenUnknown string
+	// Enclosure names the SES enclosure that the disk is in, where that is not known to be a part of this machine.
+	Enclosure string
+	// Allowed is true where the policy names the disk as one to erase in spite of a doubt.
+	Allowed bool
 }
 
 // NVMeController is one way to an NVMe namespace.
@@ -122,39 +132,79 @@ var dpuVendors = map[string]string{
 var eMMCArea = regexp.MustCompile(`^mmcblk\d+(boot\d+|rpmb)$`)
 
 // JudgeDisk decides what a wipe does with a disk. A disk is erased only where its transport is known to be local:
-// what is unknown is refused, because an erased disk of somebody else does not come back.
+// what is unknown is refused, because an erased disk of somebody else does not come back. The policy can lift a doubt, but
+// it cannot make a remote disk local.
 func JudgeDisk(f DiskFacts) Verdict {
-	transport := transportOf(f)
-	refused := func(format string, args ...any) Verdict {
-		return Verdict{Standing: DiskRefused, Transport: transport, Reason: fmt.Sprintf(format, args...)}
+	verdict := Verdict{Standing: DiskRefused, Transport: transportOf(f)}
+	if verdict.Reason = notFixed(f, verdict.Transport); verdict.Reason != "" {
+		verdict.Standing = DiskNotFixed
+		return verdict
 	}
-	if why := notFixed(f, transport); why != "" {
-		return Verdict{Standing: DiskNotFixed, Transport: transport, Reason: why}
+	if verdict.Reason = refusal(f, verdict.Transport); verdict.Reason != "" {
+		return verdict
 	}
+	if verdict.Reason = doubt(f, verdict.Transport); verdict.Reason != "" {
+		if !f.Allowed {
+			return verdict
+		}
+		verdict.Reason = "the policy allows it, although " + verdict.Reason
+	}
+	verdict.Standing = DiskOurs
+	if verdict.Transport == transportRAID {
+		verdict.OverwriteOnly = true
+		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+raidLimit, "; ")
+	}
+	return verdict
+}
+
+// raidLimit is what the erase of a volume leaves.
+const raidLimit = "RAID volume: only its blocks were overwritten, not what the adapter keeps beside them"
+
+// refusal says why a disk is never erased, whatever the policy says; empty where it may be.
+func refusal(f DiskFacts, transport string) string {
 	switch {
 	case transport == transportISCSI, transport == transportFC:
-		return refused("it is remote: it is attached over %s; disconnect it", transport)
+		return fmt.Sprintf("it is remote: it is attached over %s; disconnect it", transport)
 	case f.ReadOnly:
-		return refused("it is read-only; release its write protection")
+		return "it is read-only; release its write protection"
 	case f.Multipath != "":
-		return refused("it is a path of the multipath device %s, and may be shared; disconnect it", f.Multipath)
+		return fmt.Sprintf("it is a path of the multipath device %s, and may be shared; disconnect it", f.Multipath)
 	case len(f.Twins) > 0:
-		return refused("it has the same wwid as %s: both are paths to one disk that may be shared", strings.Join(f.Twins, ", "))
+		return fmt.Sprintf("it has the same wwid as %s: both are paths to one disk that may be shared", strings.Join(f.Twins, ", "))
 	case isNVMe(f.Name):
-		return judgeNVMe(f, transport)
+		if why := remoteNVMe(f.Controllers); why != "" {
+			return why
+		}
 	case transport == transportUSB:
-		return refused("it is attached over usb and not removable; unplug it")
-	case transport == transportVirtio && !f.VirtualMachine:
-		return refused("it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so")
+		return "it is attached over usb and not removable; unplug it"
 	case transport == transportMMC && f.CardType != "MMC":
-		return refused("it is a card of unknown type %q", f.CardType)
-	case transport == transportRAID:
-		return Verdict{Standing: DiskOurs, Transport: transport, OverwriteOnly: true,
-			Reason: "RAID volume: only its blocks were overwritten, not what the adapter keeps beside them"}
+		return fmt.Sprintf("it is a card of unknown type %q", f.CardType)
 	case transport == transportUnknown:
-		return refused("how it is attached is not known, so it may be remote (%s)", f.Device)
+		return fmt.Sprintf("how it is attached is not known, so it may be remote (%s)", f.Device)
 	}
-	return Verdict{Standing: DiskOurs, Transport: transport}
+	return f.Hidden
+}
+
+// doubt says why a disk may belong to somebody else or hide something; empty where nothing speaks for that. The policy can
+// lift it for a disk.
+func doubt(f DiskFacts, transport string) string {
+	if isNVMe(f.Name) {
+		if why := doubtfulNVMe(f); why != "" {
+			return why
+		}
+	}
+	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA)
+	switch {
+	case transport == transportVirtio && !f.VirtualMachine:
+		return "it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so"
+	case f.Enclosure != "":
+		return fmt.Sprintf("it is in the enclosure %s, which is not known to be a part of this machine", f.Enclosure)
+	case reserves && f.Reservation == drive.ReservationHeld:
+		return "a host holds a reservation of it, or is registered for one; release it"
+	case reserves && f.Reservation != drive.ReservationNone:
+		return "the drive did not say whether a host has reserved it"
+	}
+	return f.HiddenUnknown
 }
 
 // notFixed says why a disk is no fixed disk of the machine; empty for a fixed one. A SATA disk in a hot-swap bay is fixed
@@ -187,42 +237,41 @@ func noDisk(name string) string {
 	return ""
 }
 
-// judgeNVMe refuses a namespace that any controller reaches other than over PCIe, that a DPU may show, or that is shared.
-func judgeNVMe(f DiskFacts, transport string) Verdict {
-	verdict := Verdict{Standing: DiskRefused, Transport: transport}
-	if len(f.Controllers) == 0 {
-		verdict.Reason = "its NVMe controllers are not known, so it may be remote"
-		return verdict
+// remoteNVMe says why a namespace that is reached through these controllers may lead out of the machine; empty where none does.
+func remoteNVMe(controllers []NVMeController) string {
+	if len(controllers) == 0 {
+		return "its NVMe controllers are not known, so it may be remote"
 	}
+	for _, c := range controllers {
+		switch c.Transport {
+		case "pcie":
+		case "":
+			return fmt.Sprintf("the transport of its controller %s is not known, so it may be remote", c.Name)
+		default:
+			return fmt.Sprintf("it is remote: its controller %s is reached over %s; disconnect it", c.Name, c.Transport)
+		}
+	}
+	return ""
+}
+
+// doubtfulNVMe says why a local namespace may be a volume that a DPU shows, or shared; empty where neither is so.
+func doubtfulNVMe(f DiskFacts) string {
 	for _, c := range f.Controllers {
-		if verdict.Reason = notLocal(c); verdict.Reason != "" {
-			return verdict
+		switch {
+		case c.PCIVendor == "":
+			return fmt.Sprintf("the PCI vendor of its controller %s is not known, so a DPU may show it", c.Name)
+		case dpuVendors[c.PCIVendor] != "":
+			return fmt.Sprintf("its controller %s is of a DPU (%s), which shows remote volumes as local ones", c.Name, dpuVendors[c.PCIVendor])
 		}
 	}
 	switch f.Sharing {
 	case SharingNone:
-		verdict.Standing = DiskOurs
+		return ""
 	case SharingPossible:
-		verdict.Reason = "another host may use it: the drive has several controllers and the namespace is shared (NVMe CMIC, NMIC)"
+		return "another host may use it: the drive has several controllers and the namespace is shared (NVMe CMIC, NMIC)"
 	default:
-		verdict.Reason = "the drive did not say whether the namespace is shared (NVMe CMIC, NMIC)"
+		return "the drive did not say whether the namespace is shared (NVMe CMIC, NMIC)"
 	}
-	return verdict
-}
-
-// notLocal says why a controller may lead out of the machine; empty where it is known not to.
-func notLocal(c NVMeController) string {
-	switch {
-	case c.Transport == "":
-		return fmt.Sprintf("the transport of its controller %s is not known, so it may be remote", c.Name)
-	case c.Transport != "pcie":
-		return fmt.Sprintf("it is remote: its controller %s is reached over %s; disconnect it", c.Name, c.Transport)
-	case c.PCIVendor == "":
-		return fmt.Sprintf("the PCI vendor of its controller %s is not known, so a DPU may show it", c.Name)
-	case dpuVendors[c.PCIVendor] != "":
-		return fmt.Sprintf("its controller %s is of a DPU (%s), which shows remote volumes as local ones", c.Name, dpuVendors[c.PCIVendor])
-	}
-	return ""
 }
 
 // transportOf names how a disk is attached, for people and for JudgeDisk.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	client := &Client{BaseURL: config.RegistryURL, Token: config.Token, Key: key, HTTP: httpClient, AgentVersion: version}
 	told := newTeller(client, config.ServerUUID, log)
 	defer told.run(ctx)()
-	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Sharing: SharingOf, Now: time.Now}
+	host := NewHost(ctx, config.Wipe)
 	agent := &Agent{
 		Registry: client,
 		UUID:     config.ServerUUID,

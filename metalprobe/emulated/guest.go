@@ -9,6 +9,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -91,9 +92,18 @@ func (d disk) Info() policyv1alpha1.BlockDevice {
 	}
 }
 
+// Content is what reading the drive finds.
+func (d disk) Content() (content policyv1alpha1.DiskContent, found string) {
+	if d.Contents() != "" {
+		return policyv1alpha1.ContentData, "data at byte 0"
+	}
+	return policyv1alpha1.ContentBlank, ""
+}
+
 // Facts are what Linux 6.1 shows of a drive that is attached so; the paths are those of its drivers.
 func (d disk) Facts() metalprobe.DiskFacts {
-	facts := metalprobe.DiskFacts{Name: d.Name, Device: "devices/pci0000:00/0000:00:04.0/nvme/nvme0/" + d.Name, Sharing: metalprobe.SharingNone}
+	facts := metalprobe.DiskFacts{Name: d.Name, Device: "devices/pci0000:00/0000:00:04.0/nvme/nvme0/" + d.Name, Sharing: metalprobe.SharingNone,
+		Reservation: drive.ReservationNone}
 	scsi := "/target0:0:0/0:0:0:0/block/" + d.Name
 	switch d.Transport {
 	case emulator.TransportPCIe:

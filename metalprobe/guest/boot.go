@@ -180,8 +180,11 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 	data.Storage = slices.Clone(data.Storage)
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {
-			info := disk.Info()
-			info.Removable = judge(disk).Standing == metalprobe.DiskNotFixed
+			info, verdict := disk.Info(), judge(disk)
+			info.Removable = verdict.Standing == metalprobe.DiskNotFixed
+			if verdict.Standing == metalprobe.DiskOurs { // the agent reads no other
+				info.Content, info.ContentFound = disk.Content()
+			}
 			data.Storage = append(data.Storage, info)
 		}
 	}

@@ -71,6 +71,8 @@ type Disk interface {
 	Erase(ctx context.Context) error
 	// Erased says whether the disk was erased since something was last written.
 	Erased() bool
+	// Content says whether the disk holds data, and where.
+	Content() (content policyv1alpha1.DiskContent, found string)
 }
 
 // Writer is a Disk that can hold data; an operating system that boots from the network writes to it.

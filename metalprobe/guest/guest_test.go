@@ -114,6 +114,13 @@ func (d *memoryDisk) Erased() bool {
 	return d.contents == ""
 }
 
+func (d *memoryDisk) Content() (content policyv1alpha1.DiskContent, found string) {
+	if d.Erased() {
+		return policyv1alpha1.ContentBlank, ""
+	}
+	return policyv1alpha1.ContentData, "data at byte 0"
+}
+
 func (d *memoryDisk) Erase(context.Context) error {
 	if d.fails == nil {
 		d.Write("")
@@ -196,4 +203,23 @@ func powered(t *testing.T, g *Guests, from Source, machine Machine, howLong time
 	boot, _ := g.Last(uuid)
 	boot.At = time.Time{}
 	return boot
+}
+
+func TestAMachineSaysWhichOfItsOwnDisksHoldData(t *testing.T) {
+	remote := &metalprobe.DiskFacts{Name: "sda", Device: "devices/platform/host1/session1/target1:0:0/1:0:0:0/block/sda"}
+	for name, c := range map[string]struct {
+		disk *memoryDisk
+		want policyv1alpha1.DiskContent
+	}{
+		"a disk with data":    {&memoryDisk{contents: "tenant"}, policyv1alpha1.ContentData},
+		"a disk without":      {&memoryDisk{}, policyv1alpha1.ContentBlank},
+		"a disk of elsewhere": {&memoryDisk{contents: "another machine's", facts: remote}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := Machine{Disks: []Disk{c.disk}}.describe(time.Now())
+			if got := data.Storage[0].Content; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
 }

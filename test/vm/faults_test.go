@@ -61,7 +61,7 @@ var _ = Describe("A wipe that goes wrong", Ordered, func() {
 	}, SpecTimeout(booted))
 
 	It("goes on in the same boot when the manager ends in the middle", func(ctx SpecContext) {
-		Eventually(m.Console).Should(ContainSubstring("agent"))
+		Eventually(m.Console).Should(ContainSubstring("] wipe:"))
 		Eventually(erasing(ctx)).WithPolling(20 * time.Millisecond).Should(Equal(policyv1alpha1.DiskErasing))
 		boots := m.bmc.Boots()
 		entry = getServer(ctx, m.server()).Status.Lifecycle.Entry

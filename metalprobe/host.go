@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/metalaw/metalaw/metalprobe/drive"
+	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/lldp"
+)
+
+// NewHost is the machine that this program runs on. It listens for LLDP neighbours until ctx ends: call it early. policy may be nil.
+func NewHost(ctx context.Context, policy *WipePolicy) *Host {
+	h := &Host{
+		Root:       os.DirFS("/"),
+		Addresses:  InterfaceAddresses,
+		Link:       LinkOf,
+		Neighbors:  lldp.Listen(ctx).Neighbors,
+		Sharing:    SharingOf,
+		Drive:      AskDrive,
+		Namespaces: NamespacesOf,
+		Content:    DiskContent,
+		Now:        time.Now,
+	}
+	if policy != nil {
+		h.Allowed = policy.Allowed
+	}
+	return h
+}
+
+// AskDrive asks a drive of this machine whether a host has reserved it, and what it hides. It only reads.
+func AskDrive(name string, protocol erasure.Protocol) drive.Answers {
+	disk, err := erasure.Open("/dev/"+name, os.O_RDONLY)
+	if err != nil {
+		return drive.Answers{HiddenUnknown: "the drive could not be asked whether it hides anything: " + err.Error()}
+	}
+	defer func() { _ = disk.Close() }() // nothing was written
+	switch protocol {
+	case erasure.NVMe:
+		return drive.NVMe(disk, func(long bool, page []byte) error { return reservationReport(name, long, page) })
+	case erasure.ATA:
+		return drive.ATA(disk)
+	case erasure.SCSI:
+		return drive.SCSI(disk)
+	case erasure.NoProtocol:
+	}
+	return drive.Answers{}
+}
+
+// errNoAnswer means that a drive did not answer a command.
+var errNoAnswer = errors.New("the drive did not answer")
