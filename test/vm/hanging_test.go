@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,11 +21,15 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		governed(ctx,
-			"{rule: ProbeLost,        to: Error,     when: spent, after: 30m}", "{rule: ProbeLost,        to: Error,     when: spent, after: 25s}",
-			"{rule: ProbeRetried,     to: Initial,   after: 30m, retry: true}", "{rule: ProbeRetried,     to: Initial,   after: 25s, retry: true}",
+			"{rule: ProbeLost,        to: Error,     when: spent, after: 30m}", "{rule: ProbeLost,        to: Error,     when: spent, after: 40s}",
+			"{rule: ProbeRetried,     to: Initial,   after: 30m, retry: true}", "{rule: ProbeRetried,     to: Initial,   after: 40s, retry: true}",
 			"lifecycle.retries >= 3", "lifecycle.retries >= 1")
-		m = theWorld.machine(ctx, []vm.Disk{theWorld.disk("FROZEN", vm.NVMe, 16*mebibyte)})
+		// A slow disk keeps the agent from its report until the machine is frozen.
+		disk, server := theWorld.broken("FROZEN", vm.Virtio, 16*mebibyte)
+		server.SetFaults(vm.Faults{Delay: time.Second})
+		m = theWorld.machine(ctx, []vm.Disk{disk})
 		Eventually(m.Console).Should(ContainSubstring(phaseBeforeFreeze))
+		Eventually(phase).WithArguments(ctx, m).Should(Equal("network"))
 		Expect(m.Freeze()).To(Succeed())
 	}, NodeTimeout(booted))
 
@@ -52,6 +57,14 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 		theWorld.retire(m)
 	}, SpecTimeout(2*booted))
 })
+
+// phase is what the machine's agent said last that it does.
+func phase(ctx context.Context, m machine) string {
+	if told := inventory(ctx, m).Phase; told != nil {
+		return told.Name
+	}
+	return ""
+}
 
 // ignitionOf is what the machine's agent fetches.
 func ignitionOf(ctx context.Context, m machine) metalprobe.Config {

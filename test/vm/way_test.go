@@ -15,8 +15,8 @@ import (
 
 const (
 	mebibyte = 1 << 20
-	// phaseBeforeFreeze is on the console once the agent is at work on the network.
-	phaseBeforeFreeze = "] network:"
+	// phaseBeforeFreeze is on the console once the agent collects.
+	phaseBeforeFreeze = "] collect: begins"
 )
 
 var _ = Describe("A machine that truly boots", Ordered, func() {
