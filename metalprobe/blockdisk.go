@@ -96,7 +96,8 @@ func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseO
 		return EraseOutcome{}, err
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
-	target := erasure.Target{Medium: disk, Media: MediaOf(d.info, d.verdict), Volume: d.verdict.OverwriteOnly, Protocol: protocolOf(d.info, d.verdict)}
+	target := erasure.Target{Medium: disk, Media: MediaOf(d.info, d.verdict), Volume: d.verdict.OverwriteOnly}
+	target.Protocol = protocolOf(d.info, d.verdict)
 	if target.Protocol != erasure.NoProtocol {
 		target.Commands = disk
 	}

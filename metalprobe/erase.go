@@ -65,7 +65,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 	}
 	w.waits = make([]string, len(w.disks))
 	w.report.Skipped = skipped[:min(len(skipped), MaxDisks)]
-	a.wipePhase(ctx, fmt.Sprintf("%d disks", len(w.disks)), 0)
+	w.tellPhase(ctx, 0)
 	if err := w.run(ctx); err != nil {
 		return err
 	}

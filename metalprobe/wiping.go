@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
@@ -80,7 +78,8 @@ func (w *wiping) one(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	}
 	if err == nil && !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
-		err = fmt.Errorf("the policy asks for %s, and the erase reached %q; replace the disk, or excuse it in the policy", w.Wipe.MinimumTerm, outcome.Term)
+		err = fmt.Errorf("the policy asks for %s, and the erase reached %q; replace the disk, or excuse it in the policy",
+			w.Wipe.MinimumTerm, outcome.Term)
 	}
 	w.end(i, outcome, err)
 	return nil
@@ -178,21 +177,15 @@ func permitted(ctx context.Context, status WipeStatus, err error) (WipeStatus, e
 	return status, nil
 }
 
-// bounded runs what may get stuck in the kernel. A step that takes longer than it said is told to stop, and is left behind where it
-// does not.
-func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, EraseOrder) (EraseOutcome, error)) (EraseOutcome, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	type expectation struct {
-		step  string
-		limit time.Duration
-	}
-	type ended struct {
-		outcome EraseOutcome
-		err     error
-	}
-	expect, done := make(chan expectation), make(chan ended, 1)
-	order := EraseOrder{
+// expectation is how long a step that begins may take.
+type expectation struct {
+	step  string
+	limit time.Duration
+}
+
+// order is what a disk is told, and whom it tells.
+func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) EraseOrder {
+	return EraseOrder{
 		AcceptDriveErase: w.Wipe.AcceptDriveErase, Floor: w.Floor,
 		Expect: func(step string, limit time.Duration) {
 			select {
@@ -201,6 +194,13 @@ func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, E
 			}
 		},
 		Progress: func(percent int32) { w.progress(i, percent) },
+		Step: func(step policyv1alpha1.EraseStep) {
+			w.change(i, func(d *policyv1alpha1.DiskWipe) {
+				if d.State == policyv1alpha1.DiskErasing {
+					d.Steps = brief(append(slices.Clip(d.Steps), step), len(w.disks)) // a report that is being sent shares the others
+				}
+			})
+		},
 		Announce: func(ctx context.Context, message string) error {
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
 				if d.State == policyv1alpha1.DiskErasing {
@@ -210,6 +210,19 @@ func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, E
 			return w.tell(ctx)
 		},
 	}
+}
+
+// bounded runs what may get stuck in the kernel. A step that takes longer than it said is told to stop, and is left behind where it
+// does not.
+func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, EraseOrder) (EraseOutcome, error)) (EraseOutcome, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	type ended struct {
+		outcome EraseOutcome
+		err     error
+	}
+	expect, done := make(chan expectation), make(chan ended, 1)
+	order := w.order(ctx, i, expect)
 	go func() {
 		outcome, err := run(ctx, order)
 		done <- ended{outcome, err}
@@ -246,7 +259,7 @@ func (w *wiping) watch(ctx context.Context, revoke context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case percent := <-w.quarters:
-			w.wipePhase(ctx, fmt.Sprintf("%d disks", len(w.disks)), percent)
+			w.tellPhase(ctx, percent)
 			continue
 		case <-turn.C:
 			turn.Reset(w.pace())
@@ -291,123 +304,4 @@ func (w *wiping) send(ctx context.Context) error {
 	}
 	defer func() { <-w.sending }()
 	return w.Registry.ReportWipe(ctx, w.UUID, w.snapshot())
-}
-
-// snapshot shares nothing that changes while it is sent.
-func (w *wiping) snapshot() WipeReport {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	report := w.report
-	report.Disks = slices.Clone(report.Disks)
-	for _, reason := range w.waits {
-		if reason != "" {
-			report.Message = shorten(reason)
-			break
-		}
-	}
-	return report
-}
-
-func (w *wiping) change(i int, change func(d *policyv1alpha1.DiskWipe)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change(&w.report.Disks[i])
-}
-
-func (w *wiping) wait(i int, state policyv1alpha1.DiskWipeState, reason string) {
-	w.change(i, func(d *policyv1alpha1.DiskWipe) {
-		d.State, w.waits[i] = state, reason
-		if state == policyv1alpha1.DiskErasing && d.StartedAt == nil {
-			d.StartedAt = &metav1.Time{Time: time.Now()}
-		}
-	})
-}
-
-// progress notes how far a disk has come, and what quarter of the whole is passed.
-func (w *wiping) progress(i int, percent int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d := &w.report.Disks[i]
-	if d.State != policyv1alpha1.DiskErasing || percent == d.Percent {
-		return
-	}
-	d.Percent = percent
-	w.total()
-}
-
-// total tells the quarters of the whole, by bytes; the lock is held. A disk that failed is done.
-func (w *wiping) total() {
-	var whole, done int64
-	for _, d := range w.report.Disks {
-		whole += d.SizeBytes / 100 * 100
-		switch d.State {
-		case policyv1alpha1.DiskErasing:
-			done += d.SizeBytes / 100 * int64(d.Percent)
-		case policyv1alpha1.DiskPending:
-		default:
-			done += d.SizeBytes / 100 * 100
-		}
-	}
-	if whole == 0 {
-		return
-	}
-	if quarter := int32(done*100/whole) / 25 * 25; quarter > w.told && quarter < 100 {
-		w.told = quarter
-		select {
-		case w.quarters <- quarter:
-		default: // at most three are ever sent
-		}
-	}
-}
-
-// end records how the erase of a disk ended.
-func (w *wiping) end(i int, outcome EraseOutcome, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d := &w.report.Disks[i]
-	d.Method, d.Steps, d.Term, d.Verification = outcome.Method, outcome.Steps, outcome.Term, outcome.Verification
-	d.FinishedAt, d.Percent = &metav1.Time{Time: time.Now()}, 0
-	if err != nil {
-		d.State, d.Message, d.Term = policyv1alpha1.DiskFailed, shorten(err.Error()), ""
-		w.Log.Error("disk not erased", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "error", err)
-	} else {
-		d.State, d.Message = policyv1alpha1.DiskVerified, w.disks[i].Verdict().Reason
-		w.Log.Info("disk erased and read back", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "term", d.Term)
-	}
-	w.total()
-}
-
-func (w *wiping) erasing() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.report.Disks, func(d policyv1alpha1.DiskWipe) bool { return d.State == policyv1alpha1.DiskErasing })
-}
-
-func (w *wiping) failed() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	failed := 0
-	for _, d := range w.report.Disks {
-		if d.State != policyv1alpha1.DiskVerified {
-			failed++
-		}
-	}
-	return failed
-}
-
-// pace is the time between two signs of life.
-func (a *Agent) pace() time.Duration { return min(a.Interval, MaxWipeInterval) }
-
-// patience is how long to wait before asking again: as the registry says, and never so long that the wipe seems silent.
-func (a *Agent) patience(status WipeStatus) time.Duration {
-	if status.RetryAfter <= 0 {
-		return a.pace()
-	}
-	return min(status.RetryAfter, MaxWipeInterval)
-}
-
-// wipePhase tells how far the wipe is, and says it on the console.
-func (a *Agent) wipePhase(ctx context.Context, detail string, percent int32) {
-	a.Log.Info("wipe", "server", a.UUID, "percent", percent, "of", detail)
-	a.phase(ctx, WipePhase, detail, percent)
 }

@@ -62,11 +62,11 @@ func parseATA(page []byte) (ataFacts, error) {
 
 // eraseTime reads a time in units of two minutes: 15 bits where bit 15 is set, else 8 bits. The largest value means "longer".
 func eraseTime(word uint16) time.Duration {
-	units := time.Duration(word & 0xff)
+	units := int64(word & 0xff)
 	if word&0x8000 != 0 {
-		units = time.Duration(word & 0x7fff)
+		units = int64(word & 0x7fff)
 	}
-	return units * 2 * time.Minute
+	return time.Duration(2*units) * time.Minute
 }
 
 func identifyATA(c Commands) (ataFacts, error) {
@@ -77,18 +77,16 @@ func identifyATA(c Commands) (ataFacts, error) {
 	return parseATA(page)
 }
 
-// ataMethods asks the drive what it offers. A locked drive is unlocked with our password, which an erase that was cut off left.
-func (e *eraser) ataMethods() ([]method, error) {
+// ataMethods asks the drive what it offers. A password that is set is taken away first: no other erase does that, and the drive would
+// lock at its next power-on.
+func (e *eraser) ataMethods(ctx context.Context) ([]method, error) {
 	d := ataDrive{c: e.target.Commands, announce: e.order.Announce}
 	facts, err := identifyATA(d.c)
-	if err == nil && facts.locked {
-		facts, err = e.unlock(d)
+	if err == nil && facts.enabled {
+		facts, err = e.unlock(ctx, d, facts)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if facts.enabled && facts.frozen { // it locks at the next power-on, and nothing can take the password away
-		return nil, &LockedError{By: "an ATA security password"}
 	}
 	d.ataFacts = facts
 	return []method{
@@ -99,15 +97,27 @@ func (e *eraser) ataMethods() ([]method, error) {
 	}, nil
 }
 
-// unlock tries our password once, and takes it away.
-func (e *eraser) unlock(d ataDrive) (ataFacts, error) {
-	err := errors.Join(d.password(ataUnlock, 0, short), d.password(ataDisablePassword, 0, short))
+// unlock takes the password of a drive away. A locked drive is tried once with our password, which an erase that was cut off left; a
+// drive that its owner's password does not lock now takes ours in its place.
+func (e *eraser) unlock(ctx context.Context, d ataDrive, facts ataFacts) (ataFacts, error) {
+	var err error
+	switch {
+	case facts.frozen:
+		err = errors.New("the firmware froze the security feature set (IDENTIFY word 128 bit 3)")
+	case facts.locked:
+		err = d.password(ataUnlock, 0, short)
+	default:
+		err = d.setPassword(ctx, MethodATAUnlock)
+	}
+	if err == nil {
+		err = d.password(ataDisablePassword, 0, short)
+	}
 	e.step(MethodATAUnlock, "user password "+ATAPassword, "", err)
 	facts, failed := identifyATA(d.c)
 	if failed != nil {
 		return facts, failed
 	}
-	if facts.locked {
+	if facts.enabled {
 		return facts, &LockedError{By: "an ATA security password"}
 	}
 	return facts, nil
@@ -165,14 +175,8 @@ func (d ataDrive) securityErase(name string, mode uint16, offered bool, estimate
 		m.lacks = "IDENTIFY word 128 names no enhanced erase"
 	}
 	m.run = func(ctx context.Context, limit time.Duration, _ func(int32)) (string, error) {
-		if d.announce != nil {
-			message := fmt.Sprintf("%s begins: the drive gets the user password %q, which ends with the erase", name, ATAPassword)
-			if err := d.announce(ctx, message); err != nil {
-				return "", fmt.Errorf("the password was not set, because its report failed: %w", err)
-			}
-		}
-		if err := d.password(ataSetPassword, 0, short); err != nil {
-			return "", fmt.Errorf("SECURITY SET PASSWORD: %w", err)
+		if err := d.setPassword(ctx, name); err != nil {
+			return "", err
 		}
 		_, err := d.c.ATA(ATACommand{Command: ataErasePrepare, Timeout: short})
 		if err == nil {
@@ -181,6 +185,20 @@ func (d ataDrive) securityErase(name string, mode uint16, offered bool, estimate
 		return d.settle(err)
 	}
 	return m
+}
+
+// setPassword gives the drive our password, once that is stored outside of the machine.
+func (d ataDrive) setPassword(ctx context.Context, name string) error {
+	if d.announce != nil {
+		message := fmt.Sprintf("%s begins: the drive gets the user password %q, which ends with it", name, ATAPassword)
+		if err := d.announce(ctx, message); err != nil {
+			return fmt.Errorf("the password was not set, because its report failed: %w", err)
+		}
+	}
+	if err := d.password(ataSetPassword, 0, short); err != nil {
+		return fmt.Errorf("SECURITY SET PASSWORD: %w", err)
+	}
+	return nil
 }
 
 // settle takes the password away where the erase left it, and says how the drive stands.

@@ -92,11 +92,16 @@ func TestEraseByATACommands(t *testing.T) {
 		},
 		"a drive that its tenant locked": {
 			words: map[int]uint16{128: security | 1<<1 | 1<<2}, change: func(f *fakeDrive) { f.password = "theirs" },
-			log: "unlock metalaw, disable metalaw", steps: "ata-security-unlock Failed", err: "DriveLocked: an ATA security password",
+			log: "unlock metalaw", steps: "ata-security-unlock Failed", err: "DriveLocked: an ATA security password",
+		},
+		"a drive with the tenant's password, which does not lock it now": {
+			words: map[int]uint16{59: 1<<12 | 1<<15, 128: security | 1<<1}, change: func(f *fakeDrive) { f.password, f.statuses = "theirs", sanitizing },
+			log:   "announced, set metalaw, disable metalaw, ata sanitize 0x12 0x426b4572",
+			steps: "ata-security-unlock Succeeded, ata-sanitize-crypto Unsupported, ata-sanitize-block Succeeded, zero Succeeded", term: "Purge",
 		},
 		"a drive with the tenant's password, frozen before it locks": {
 			words: map[int]uint16{128: security | 1<<1 | frozen}, change: func(f *fakeDrive) { f.password = "theirs" },
-			err: "DriveLocked: an ATA security password",
+			steps: "ata-security-unlock Failed", err: "DriveLocked: an ATA security password",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,8 @@ func (d *Disk) NVMe(c NVMeCommand) (uint32, error) {
 // SCSI implements Commands.
 func (d *Disk) SCSI(c SCSICommand) ([]byte, error) {
 	sense := make([]byte, senseLength)
-	header := &sgHeader{interfaceID: 'S', direction: sgNone, commandLength: uint8(len(c.CDB)), maxSense: senseLength, timeout: milliseconds(c.Timeout)}
+	header := &sgHeader{interfaceID: 'S', direction: sgNone, commandLength: uint8(len(c.CDB)), maxSense: senseLength}
+	header.timeout = milliseconds(c.Timeout)
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	pin := func(part []byte) unsafe.Pointer {

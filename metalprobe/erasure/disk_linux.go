@@ -5,7 +5,6 @@ package erasure
 import (
 	"errors"
 	"fmt"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -26,18 +25,14 @@ func (d *Disk) Discard(secure bool) error {
 		request = unix.BLKSECDISCARD
 	}
 	span := [2]uint64{0, uint64(d.size)}
-	//nolint:gosec // ioctl takes the address of the span, which outlives the call
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, d.file.Fd(), request, uintptr(unsafe.Pointer(&span)))
-	switch {
-	case errno == 0:
-		return nil
-	case errno == unix.ENOTTY, errno == unix.EINVAL, errno == unix.EOPNOTSUPP: // a regular file; a disk without it
-		return fmt.Errorf("%w: %w", errors.ErrUnsupported, errno)
+	_, err := d.ioctl(request, unsafe.Pointer(&span))               //nolint:gosec // ioctl takes the address of the span, which outlives the call
+	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) { // a regular file; a disk that takes none of this size
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
-	return errno
+	return err
 }
 
 // dropCache makes what is read next come from the disk. Where the kernel cannot (a regular file) it changes nothing.
 func (d *Disk) dropCache() {
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, d.file.Fd(), unix.BLKFLSBUF, 0)
+	_, _ = d.ioctl(unix.BLKFLSBUF, nil)
 }

@@ -82,7 +82,7 @@ func (e *LockedError) Error() string {
 }
 
 // methods asks the drive what it offers, strongest first. It fails where the drive is locked.
-func (e *eraser) methods() ([]method, error) {
+func (e *eraser) methods(ctx context.Context) ([]method, error) {
 	e.expect("identify", e.floor())
 	if e.target.Volume || e.target.Commands == nil {
 		return nil, e.readable()
@@ -93,7 +93,7 @@ func (e *eraser) methods() ([]method, error) {
 	case NVMe:
 		methods, err = nvmeMethods(e.target.Commands)
 	case ATA:
-		methods, err = e.ataMethods()
+		methods, err = e.ataMethods(ctx)
 	case SCSI:
 		methods = scsiMethods(e.target.Commands)
 	case NoProtocol:

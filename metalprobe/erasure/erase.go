@@ -56,6 +56,8 @@ type Order struct {
 	Expect func(step string, limit time.Duration)
 	// Progress is told the percentage that is done. Nil tells nobody.
 	Progress func(percent int32)
+	// Step is told each method that was tried, when it has ended. Nil tells nobody.
+	Step func(step policyv1alpha1.EraseStep)
 	// Announce must store a message outside of the machine before it returns. A drive gets a password only after that.
 	Announce func(ctx context.Context, message string) error
 }
@@ -97,7 +99,7 @@ type eraser struct {
 }
 
 func (e *eraser) run(ctx context.Context) error {
-	methods, err := e.methods()
+	methods, err := e.methods(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (e *eraser) byDrive(ctx context.Context, methods []method) (bool, error) {
 	var samples []sample
 	for _, m := range methods {
 		if m.lacks != "" {
-			e.steps = append(e.steps, policyv1alpha1.EraseStep{Method: m.name, Result: policyv1alpha1.EraseUnsupported, Answer: clip(m.lacks, maxAnswer)})
+			e.add(policyv1alpha1.EraseStep{Method: m.name, Result: policyv1alpha1.EraseUnsupported, Answer: m.lacks})
 			continue
 		}
 		if samples == nil {
@@ -200,7 +202,7 @@ func (e *eraser) discard() {
 	}{{MethodSecureDiscard, true}, {MethodDiscard, false}} {
 		err := e.disk.Discard(d.secure)
 		if errors.Is(err, errors.ErrUnsupported) {
-			e.steps = append(e.steps, policyv1alpha1.EraseStep{Method: d.method, Result: policyv1alpha1.EraseUnsupported, Answer: clip(err.Error(), maxAnswer)})
+			e.add(policyv1alpha1.EraseStep{Method: d.method, Result: policyv1alpha1.EraseUnsupported, Answer: err.Error()})
 			continue
 		}
 		e.step(d.method, "", "", err)
@@ -216,8 +218,15 @@ func (e *eraser) step(method, parameters, answer string, err error) {
 		s.Result = policyv1alpha1.EraseFailed
 		s.Answer = strings.TrimPrefix(answer+"; "+err.Error(), "; ")
 	}
+	e.add(s)
+}
+
+func (e *eraser) add(s policyv1alpha1.EraseStep) {
 	s.Answer = clip(s.Answer, maxAnswer)
 	e.steps = append(e.steps, s)
+	if e.order.Step != nil {
+		e.order.Step(s)
+	}
 }
 
 func (e *eraser) outcome() Outcome {

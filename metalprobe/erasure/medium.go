@@ -27,6 +27,8 @@ const (
 	Block = 4096
 	// eraseChunk is written at once; ctx is looked at in between.
 	eraseChunk = 4 << 20
+	// errorPiece is written at once to find the place of an error.
+	errorPiece = 64 << 10
 	// verifyChunk is read back at once.
 	verifyChunk = 256 << 10
 	// verifySamples is how many places between the ends are read back of a disk that is too big to read whole.
@@ -45,13 +47,28 @@ func overwrite(ctx context.Context, disk Medium, progress func(done int64)) erro
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at byte %d of %d: %w", offset, size, context.Cause(ctx))
 		}
-		if n, err := disk.WriteAt(zeros[:min(eraseChunk, size-offset)], offset); err != nil {
-			return fmt.Errorf("writing at byte %d of %d: %w; replace the disk", offset+int64(n), size, err)
+		if err := writeZeros(disk, zeros[:min(eraseChunk, size-offset)], offset); err != nil {
+			return err
 		}
 		progress(min(size, offset+eraseChunk))
 	}
 	if err := disk.Flush(); err != nil {
 		return fmt.Errorf("flushing: %w; replace the disk", err)
+	}
+	return nil
+}
+
+// writeZeros writes a chunk. Where that fails it writes the chunk again in pieces, to name the place, or to get past an error that does
+// not come again.
+func writeZeros(disk Medium, zeros []byte, offset int64) error {
+	if _, err := disk.WriteAt(zeros, offset); err == nil {
+		return nil
+	}
+	for begin := 0; begin < len(zeros); begin += errorPiece {
+		piece := zeros[begin:min(len(zeros), begin+errorPiece)]
+		if n, err := disk.WriteAt(piece, offset+int64(begin)); err != nil {
+			return fmt.Errorf("writing at byte %d of %d: %w; replace the disk", offset+int64(begin+n), disk.Size(), err)
+		}
 	}
 	return nil
 }

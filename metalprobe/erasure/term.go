@@ -48,7 +48,9 @@ var terms = map[string]struct {
 
 // Term names the NIST SP 800-88 term that an erase reached: that of its strongest step that succeeded, at most Clear for a volume
 // of a RAID adapter, and none where the verification did not pass. A discard alone reaches none, because a drive may ignore it.
-func Term(media policyv1alpha1.MediaType, steps []policyv1alpha1.EraseStep, verification *policyv1alpha1.EraseVerification, volume bool) policyv1alpha1.SanitizationTerm {
+func Term(
+	media policyv1alpha1.MediaType, steps []policyv1alpha1.EraseStep, verification *policyv1alpha1.EraseVerification, volume bool,
+) policyv1alpha1.SanitizationTerm {
 	if verification == nil || !verification.Passed {
 		return ""
 	}

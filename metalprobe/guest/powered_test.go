@@ -41,13 +41,13 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 		"the wipe": {
 			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Verified",
+			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "GET /wipe/" + uuid, "POST /wipe Verified",
 				"POST /register"},
 		},
 		"a wipe of a disk that cannot be erased": {
 			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant", fails: errors.New("stuck")},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
+			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "GET /wipe/" + uuid, "POST /wipe Failed",
 				"POST /register"},
 			holds: "tenant",
 		},

@@ -6,9 +6,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	sanitization "github.com/metalaw/metalaw/metalprobe/registry/record"
 )
 
 var _ = Describe("The whole way", func() {
@@ -41,6 +43,14 @@ var _ = Describe("The whole way", func() {
 			Expect(d.Contents()).To(BeEmpty())
 			Expect(d.Erased()).To(BeTrue())
 		}
+		records := &policyv1alpha1.SanitizationRecordList{}
+		Expect(admin.List(ctx, records, client.MatchingLabels{policyv1alpha1.RecordMachineLabel: s.Spec.SystemUUID})).To(Succeed())
+		Expect(records.Items).To(HaveLen(1), "the wipe is recorded before the server is offered")
+		Expect(sanitization.Verify(records.Items)).To(Succeed())
+		Expect(records.Items[0].Spec.Media).To(HaveLen(len(m.Drives())))
+		Expect(records.Items[0].Spec.Holder.Name).To(Equal("whole-way"))
+		Expect(records.Items[0].Spec.PolicyDigest).NotTo(BeEmpty())
+		Expect(records.Items[0].Spec.AgentImage).NotTo(BeEmpty())
 		s = getServer(ctx, name)
 		Expect(s.Status.Lifecycle.Marks).To(Equal([]string{"Managed"}))
 		Eventually(func() map[string]string { return getServer(ctx, name).Annotations }).ShouldNot(HaveKey(v1alpha1.ClaimUIDAnnotation))
