@@ -4,6 +4,7 @@ package pid1
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/insomniacslk/dhcp/dhcpv6/nclient6"
+	"github.com/insomniacslk/dhcp/iana"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -29,7 +31,7 @@ func (n *network) keep4(ctx context.Context, name string) {
 		if err != nil {
 			if !quiet {
 				quiet = true // one line; the rest would fill the console
-				n.console.say("network", "%s: no answer by DHCPv4 yet: %v", name, err)
+				n.console.say("network", "%s: %v; trying on", name, reason4(err))
 			}
 			if used != nil && time.Since(held.CreationTime) > used.valid {
 				n.console.say("network", "%s: the lease of %s ran out", name, used.address)
@@ -80,6 +82,14 @@ func (n *network) ask4(ctx context.Context, name string, held *nclient4.Lease) (
 	return client.Request(ctx, wanted)
 }
 
+// reason4 words the usual failure in few words.
+func reason4(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nclient4.ErrNoResponse) {
+		return errors.New("no DHCPv4 server answers")
+	}
+	return fmt.Errorf("DHCPv4: %w", err)
+}
+
 // keep6 gets an address by DHCPv6 and keeps it, until ctx ends. Most networks offer none, which is no failure.
 func (n *network) keep6(ctx context.Context, name string) {
 	var used *lease
@@ -114,7 +124,9 @@ func (n *network) ask6(ctx context.Context, name string) (lease, error) {
 	}
 	defer func() { _ = client.Close() }()
 	wanted := dhcpv6.WithRequestedOptions(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionNTPServer)
-	offer, err := client.Solicit(ctx, wanted)
+	// The client is named by its address alone, so that it gets the same lease again.
+	self := dhcpv6.WithClientID(&dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: client.InterfaceAddr()})
+	offer, err := client.Solicit(ctx, wanted, self)
 	if err != nil {
 		return lease{}, err
 	}
@@ -138,7 +150,9 @@ func (n *network) watch6(ctx context.Context, name string) {
 		}
 		for _, a := range found {
 			if a.IP.IsGlobalUnicast() && a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 {
-				n.console.say("network", "%s %s", name, a.IPNet)
+				if ones, _ := a.Mask.Size(); ones < 128 { // those of DHCPv6 are told already
+					n.console.say("network", "%s %s from a router", name, a.IPNet)
+				}
 				n.reached(name, a.IPNet.String())
 				return
 			}

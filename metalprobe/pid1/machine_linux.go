@@ -21,7 +21,7 @@ import (
 
 const (
 	// settleQuiet is how long no new device must have come before the hardware is read, and settleLimit how long that may take.
-	settleQuiet, settleLimit = 2 * time.Second, 2 * time.Minute
+	settleQuiet, settleLimit = 3 * time.Second, 2 * time.Minute
 	// networkLimit is how long the first look for a configuration in the network waits for an address.
 	networkLimit = 30 * time.Second
 )
@@ -135,7 +135,7 @@ func (m *machine) loadModules(ctx context.Context) func() []policyv1alpha1.Probe
 func (m *machine) waitForNetwork(ctx context.Context, n *network, needed bool) {
 	limit := networkLimit
 	if !needed {
-		limit = settleQuiet // a configuration in the image or on a medium is found without
+		limit = time.Second // a configuration in the image or on a medium is found without
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

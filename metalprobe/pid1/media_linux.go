@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// mediaLabel is the volume label of a USB medium with a configuration.
-	mediaLabel = "METALPROBE"
 	// mountPoint is where a medium is mounted while it is read.
 	mountPoint = runDir + "/medium"
 	// mediaTry bounds how long one medium may take.
@@ -75,16 +73,6 @@ func isLabelledUSB(name string) bool {
 	head := make([]byte, 34<<10)
 	n, err := f.ReadAt(head, 0)
 	return err == nil && labelled(head[:n])
-}
-
-// labelled looks for our label where ISO 9660, FAT16 and FAT32 have theirs.
-func labelled(head []byte) bool {
-	for _, at := range []int{32768 + 40, 43, 71} {
-		if at+len(mediaLabel) <= len(head) && string(head[at:at+len(mediaLabel)]) == mediaLabel {
-			return true
-		}
-	}
-	return false
 }
 
 // readDevice mounts a device, reads it and unmounts it, within mediaTry. An empty drive holds none.

@@ -25,13 +25,15 @@ var mounts = []struct {
 	{"devtmpfs", "/dev", unix.MS_NOSUID, "mode=0755", true},
 	{"tmpfs", "/run", unix.MS_NOSUID | unix.MS_NODEV, "mode=0755", true},
 	{"tmpfs", "/tmp", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777", false},
-	{"securityfs", "/sys/kernel/security", quietly, "", false},
 	{"efivarfs", "/sys/firmware/efi/efivars", quietly | unix.MS_RDONLY, "", false},
 }
 
 // mountAll mounts the file systems of the kernel. It returns what failed that must not.
 func mountAll() error {
 	var problems []error
+	if err := os.MkdirAll("/etc", 0o755); err != nil { //nolint:gosec // as on every Linux
+		problems = append(problems, err)
+	}
 	for _, m := range mounts {
 		if err := os.MkdirAll(m.target, 0o755); err != nil { //nolint:gosec // as on every Linux
 			if m.must {

@@ -25,8 +25,9 @@ const (
 	linkScan = 250 * time.Millisecond
 	// carrierScan is how often an interface without a link is looked at.
 	carrierScan = 250 * time.Millisecond
-	// leaseTry is how long one try for an address takes, and retryPause the time between two.
-	leaseTry, retryPause = 5 * time.Second, 2 * time.Second
+	// leaseTry is how long one try for an address takes: servers may look for three seconds whether it is in use. retryPause is the
+	// time between two tries.
+	leaseTry, retryPause = 10 * time.Second, time.Second
 	// retryPause6 is the time between two tries by DHCPv6, which many networks do not offer.
 	retryPause6 = 20 * time.Second
 	// metricBoot is the metric of the boot interface's routes; other interfaces have higher ones.

@@ -3,6 +3,7 @@
 package pid1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,19 @@ const (
 	// firstRetry and lastRetry bound the time between two looks for a configuration; a problem that stays is said every sayAgain.
 	firstRetry, lastRetry, sayAgain = time.Second, 10 * time.Second, 30 * time.Second
 )
+
+// mediaLabel is the volume label of a USB medium with a configuration.
+const mediaLabel = "METALPROBE"
+
+// labelled looks for our label where ISO 9660, FAT16 and FAT32 have theirs.
+func labelled(head []byte) bool {
+	for _, at := range []int{32768 + 40, 43, 71} {
+		if at+len(mediaLabel) <= len(head) && string(head[at:at+len(mediaLabel)]) == mediaLabel {
+			return true
+		}
+	}
+	return false
+}
 
 // errNone means that a source holds no configuration.
 var errNone = errors.New("no configuration")
@@ -120,10 +134,11 @@ func (s *sources) wait(ctx context.Context, say func(format string, args ...any)
 	for {
 		config, from, err := s.look(ctx)
 		if err == nil {
-			say("from %s: server %s, purpose %s, registry %s", from, config.ServerUUID, config.Purpose, config.RegistryURL)
+			say("from %s: server %s, purpose %s, registry %s", from, cmp.Or(config.ServerUUID, "as the firmware says"), config.Purpose,
+				config.RegistryURL)
 			return config, true
 		}
-		text := strings.TrimPrefix(from+": "+hideURL(err, s.url), ": ")
+		text := strings.TrimPrefix(from+": "+hideURL(err), ": ")
 		if text != last || time.Since(said) >= sayAgain {
 			last, said = text, time.Now()
 			say("%s; trying again", text)
@@ -137,7 +152,7 @@ func (s *sources) wait(ctx context.Context, say func(format string, args ...any)
 }
 
 // hideURL leaves the URL out of an error of net/http.
-func hideURL(err error, _ string) string {
+func hideURL(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err.Error()
 	}

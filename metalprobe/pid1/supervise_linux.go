@@ -50,10 +50,6 @@ func supervise(version string) {
 	}
 	c := newConsole(uptime, consoles()...)
 	c.say("init", "metalprobe %s on Linux %s", version, filepath.Base(modulesDir()))
-	for _, name := range []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/"} {
-		key, value, _ := strings.Cut(name, "=")
-		_ = os.Setenv(key, value)
-	}
 	// Ctrl-Alt-Del sends SIGINT instead of a reset in the middle of a command to a disk.
 	_ = os.WriteFile("/proc/sys/kernel/ctrl-alt-del", []byte("0"), 0o600)
 	power := make(chan string, 1)
