@@ -35,6 +35,7 @@ var domains = map[string][]engine.Value{
 	"bmc.identity":          enums("Same", "Other", "Unknown"),
 	"boot.purpose":          enums("None", "Probe", "Wipe", "Claim"),
 	"boot.ready":            bools(),
+	"boot.unheard":          bools(),
 	"claim.bound":           bools(),
 	"claim.binding":         bools(),
 	"claim.missing":         bools(),
@@ -42,13 +43,14 @@ var domains = map[string][]engine.Value{
 	"claim.power":           enums("On", "Off", "None"),
 	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"probe.complete":        bools(),
+	"probe.dataFound":       bools(),
 	"wipe.entry":            {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"wipe.running":          bools(),
 	"wipe.verified":         bools(),
 	"wipe.failed":           bools(),
 	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
 	"maintenance.granted":   bools(),
-	"operation.name":        enums("None", "park", "unpark", "retry", "force-off-server"),
+	"operation.name":        enums("None", "park", "unpark", "retry", "sanitize", "force-off-server"),
 	"operation.entry":       {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"operation.reset":       bools(),
 	"operation.consented":   bools(),
@@ -95,6 +97,8 @@ func (v valuation) possible() bool {
 		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
 		(bound || v.has("claim.power", "None")) && // where a state does not read it, it is None for a bound claim too
 		(!v.marked(MarkStranger) || (!bound && !v.is("operation.consented"))) &&
+		(!v.is("boot.unheard") || ((v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")) && !v.thisEntrys("wipe.entry"))) &&
+		(!v.is("probe.dataFound") || (v.thisEntrys("probe.entry") && v.is("probe.complete"))) &&
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")

@@ -233,19 +233,25 @@ const (
 	wipeBudgetBase    = 30 * time.Minute
 	// wipeBudgetMost is a year in seconds: no disks take longer, whatever is reported of them.
 	wipeBudgetMost = 365 * 24 * 60 * 60
-	// wipeRate is a slow disk's sequential write rate in bytes a second, halved for the check that reads it back.
+	// wipeRate is a slow disk's sequential write rate in bytes a second.
 	wipeRate = 50_000_000
+	// wipeTimes is how much longer than that an erase may take, with its check.
+	wipeTimes = 2
 )
 
-// WipeBudget is how long a wipe of the disks that the probe saw may take. The agent erases one after another.
+// WipeBudget is how long a wipe of the disks that the probe saw may take. The agent erases disks in parallel, but those of one
+// adapter one after another; disks of which the adapter is not known may share one. It is the last resort: the agent has a
+// deadline for each disk.
 func WipeBudget(inv *policyv1alpha1.ServerInventory) time.Duration {
 	if inv == nil || inv.Report == nil || len(inv.Report.Data.Storage) == 0 {
 		return wipeBudgetUnknown
 	}
+	adapters := map[string]int64{}
 	var seconds int64 // of each disk by itself, because what an agent reports may add up to more than a number holds
-	for _, d := range inv.Report.Data.Storage {
-		if !d.ReadOnly && !d.Removable {
-			seconds += max(0, d.SizeBytes) / wipeRate
+	for i := range inv.Report.Data.Storage {
+		if d := &inv.Report.Data.Storage[i]; !d.ReadOnly && !d.Removable && !overNetwork(d.Transport) {
+			adapters[d.PCIAddress] += max(0, d.SizeBytes) / wipeRate * wipeTimes
+			seconds = max(seconds, adapters[d.PCIAddress])
 		}
 	}
 	return wipeBudgetBase + time.Duration(min(seconds, wipeBudgetMost))*time.Second

@@ -274,12 +274,18 @@ func TestWipeBudget(t *testing.T) {
 		want      time.Duration
 	}{
 		"four hours where the disks are not known": {nil, 4 * time.Hour},
-		"half an hour and the time of every disk, one after another": {
-			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9}), 30*time.Minute + 3*time.Hour},
+		"half an hour and twice the time of every disk, one after another where the adapter is not known": {
+			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9}), 30*time.Minute + 6*time.Hour},
+		"adapters at the same time": {
+			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9, PCIAddress: "0000:01:00.0"},
+				policyv1alpha1.BlockDevice{SizeBytes: 360e9, PCIAddress: "0000:02:00.0"},
+				policyv1alpha1.BlockDevice{SizeBytes: 270e9, PCIAddress: "0000:01:00.0"}), 30*time.Minute + 5*time.Hour},
 		"a year at most, whatever disks report": {
 			disks(policyv1alpha1.BlockDevice{SizeBytes: 1 << 62}, policyv1alpha1.BlockDevice{SizeBytes: 1 << 62}), 30*time.Minute + 365*24*time.Hour},
 		"without disks that are not erased": {
-			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9, Removable: true}), 30*time.Minute + time.Hour},
+			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9, Removable: true}), 30*time.Minute + 2*time.Hour},
+		"without disks over a network": {
+			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e12, Transport: "iscsi"}), 30*time.Minute + 2*time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := WipeBudget(c.inventory); got != c.want {

@@ -51,12 +51,12 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"safety-effect Cleanup", "safety-move Wiped", "safety-stay Cleanup"}},
 		"a wipe that stands outlives its reason, though every effect asks for it": {
 			[]string{"    - ReleaseClaim\n", "    - {do: ReleaseClaim, when: released && !retained}\n",
-				"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "{do: BootWipe, when: released && !retained && (wipeBoot || poweredOff || !wiping)}",
-				"    - PowerOn\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}",
+				"{do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}", "{do: BootWipe, when: released && !retained && (wipeBoot || poweredOff || !wiping)}",
+				"    - {do: PowerOn, when: \"!unheard\"}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}",
 				"    - {do: PowerOn, when: released && !retained}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || !released}"},
 			[]string{"safety-stay Cleanup"}},
 		"the power of a claim is followed where the probe is what boots": {
-			[]string{"    - BootProbe\n    - {do: PowerOn, when: poweredOff || mayStop}", "    - {do: BootProbe, when: \"!held\"}\n" +
+			[]string{"    - {do: BootProbe, when: \"!unheard\"}\n    - {do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "    - {do: BootProbe, when: \"!held\"}\n" +
 				"    - {do: PowerAsClaimed, when: claimed && !wantsOff && !wiping}\n    - {do: PowerOn, when: \"!held && (poweredOff || mayStop)\"}",
 				"when: held || dirty}", "when: dirty}"},
 			[]string{"safety-effect Discovery"}},
@@ -71,7 +71,7 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 		"a probe of a machine that is held": {
 			[]string{"when: held || dirty}", "when: dirty}"}, []string{"safety-effect Discovery"}},
 		"a machine that runs is probed": {
-			[]string{"{do: PowerOn, when: poweredOff || mayStop}", "PowerOn", "- {rule: StrangerAppeared, to: Observing, when: running && !mayStop}", ""},
+			[]string{"{do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "{do: PowerOn, when: \"!unheard\"}", "- {rule: StrangerAppeared, to: Observing, when: running && !mayStop}", ""},
 			[]string{"safety-effect Discovery", "safety-move ProbeReported"}},
 		"an observed machine is touched": {
 			[]string{"    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own", "    - Locate"},
@@ -92,7 +92,7 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"when: inService && !wiping && !wipeBooted, except", "when: inService && !wiping && !wipeBooted && critical, except"},
 			[]string{"safety-effect Available", "safety-effect Cleanup", "safety-effect Discovery", "safety-effect Error", "safety-effect Released", "safety-effect Reserved"}},
 		"a wipe's boot is prepared beside an erase": {
-			[]string{"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "BootWipe"}, []string{"safety-effect Cleanup"}},
+			[]string{"{do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}", "{do: BootWipe, when: \"!unheard\"}"}, []string{"safety-effect Cleanup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := verify.Check(rewritten(t, Vocabulary(), c.rewrite...))

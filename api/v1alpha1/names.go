@@ -120,6 +120,9 @@ const (
 	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
 	// writes it when it lets a deletion of the claim pass.
 	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"
+	// MinimumTermAnnotation on a ServerClaim is the NIST SP 800-88 term, Clear or Purge, that the erase of its disks must reach at
+	// least. It counts from when the claim boots its server, and never weakens what the policy asks for.
+	MinimumTermAnnotation = "policy.metalaw.dev/minimum-term"
 	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed. It is
 	// removed once the machine is ours (mark Managed).
 	ConsentAnnotation = "policy.metalaw.dev/consent"

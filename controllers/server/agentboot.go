@@ -87,8 +87,12 @@ func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, e
 		return token, v.dropFormat(ctx, secret)
 	}
 	token := mint()
-	ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
-		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry})
+	config := metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
+		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry}
+	if b.Program == metalprobe.PurposeWipe {
+		config.Wipe = custodyShell(v).wipePolicy()
+	}
+	ignition, err := metalprobe.BuildIgnition(config)
 	if err != nil {
 		return "", fmt.Errorf("ignition of %s: %w", b.Name, err)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -44,7 +46,7 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.DataWords(policies.DataOn(v.observed))}
 		}
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
-			c.DataFound = nil
+			c.DataFound, c.MinimumTerm = nil, v.askedTerm()
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
@@ -58,6 +60,30 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 		return conflictOrBroken(err)
 	}
 	return v.marked(mark)
+}
+
+// askedTerm is the term that the claim asks for its disks; empty where it asks for none, or for a word that is no term.
+func (v custodyShell) askedTerm() policyv1alpha1.SanitizationTerm {
+	if v.claim == nil {
+		return ""
+	}
+	return policyv1alpha1.SanitizationTerm(bundle.Stronger("", v.claim.Annotations[v1alpha1.MinimumTermAnnotation]))
+}
+
+// wipePolicy is what the policy, and the holder whose data is erased, ask of a wipe; nil where neither asks for anything.
+func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
+	w, namespace, asked := v.settings().Wipe, "", ""
+	if v.inventory != nil && v.inventory.Custody != nil {
+		asked = string(v.inventory.Custody.MinimumTerm)
+		if holder := v.inventory.Custody.LastHolder; holder != nil {
+			namespace = holder.Namespace
+		}
+	}
+	term := policyv1alpha1.SanitizationTerm(bundle.Stronger(w.TermFor(namespace), asked))
+	if !w.AcceptDriveErase && term == "" && len(w.Excused) == 0 && len(w.Allowed) == 0 {
+		return nil
+	}
+	return &metalprobe.WipePolicy{AcceptDriveErase: w.AcceptDriveErase, MinimumTerm: term, Excused: w.Excused, Allowed: w.Allowed}
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.
@@ -148,7 +174,7 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 				c.Clean = record
 			}
 			c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkDirty })
-			c.LastHolder, c.DataFound = nil, nil
+			c.LastHolder, c.DataFound, c.MinimumTerm = nil, nil, ""
 		})
 		if err != nil {
 			return conflictOrBroken(err)

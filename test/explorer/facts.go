@@ -32,6 +32,7 @@ const (
 	bootPurpose
 	bootState
 	bootReady
+	bootUnheard
 	requestRefused
 	claimBound
 	claimReleased
@@ -40,6 +41,7 @@ const (
 	claimPower
 	probeEntry
 	probeComplete
+	dataFound
 	wipeEntry
 	wipeRunning
 	wipeVerified
@@ -55,6 +57,8 @@ const (
 	memory
 	cores
 	disks
+	inventoryChanged
+	inventoryLost
 	sanitization
 	factCount
 )
@@ -82,49 +86,54 @@ const defaultWipeBudget = 4 * time.Hour
 
 // vocabulary lists the facts. The values of state, age and marks depend on the bundle, see Machine.value.
 var vocabulary = [factCount]factType{
-	claimRefSet:    {"server.claimRefSet", cel.BoolType, truths},
-	reclaimPolicy:  {"server.reclaimPolicy", cel.StringType, []any{"Recycle", "Retain"}},
-	unclaimable:    {"server.unclaimable", cel.BoolType, truths},
-	parked:         {"server.parked", cel.BoolType, truths},
-	ignored:        {"server.ignored", cel.BoolType, truths},
-	deleting:       {"server.deleting", cel.BoolType, truths},
-	state:          {"lifecycle.state", cel.StringType, nil},
-	entry:          {"lifecycle.entry", cel.IntType, []any{presentEntry}},
-	age:            {"lifecycle.age", cel.DurationType, nil},
-	retries:        {"lifecycle.retries", cel.IntType, nil},
-	marks:          {"lifecycle.marks", cel.ListType(cel.StringType), nil},
-	reachable:      {"bmc.reachable", cel.BoolType, truths},
-	power:          {"bmc.power", cel.StringType, []any{"Unknown", "Off", "On"}},
-	health:         {"bmc.health", cel.StringType, []any{"Unknown", "OK", "Critical"}},
-	identity:       {"bmc.identity", cel.StringType, []any{"Same", "Unknown", "Other"}},
-	overrideSet:    {"bmc.overrideSet", cel.BoolType, truths},
-	bootPurpose:    {"boot.purpose", cel.StringType, []any{"None", "Probe", "Wipe", "Claim"}},
-	bootState:      {"boot.state", cel.StringType, []any{"None", "Pending", "Ready"}},
-	bootReady:      {"boot.ready", cel.BoolType, truths},
-	requestRefused: {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
-	claimBound:     {"claim.bound", cel.BoolType, truths},
-	claimReleased:  {"claim.released", cel.BoolType, truths},
-	claimBinding:   {"claim.binding", cel.BoolType, truths},
-	claimMissing:   {"claim.missing", cel.BoolType, truths},
-	claimPower:     {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
-	probeEntry:     {"probe.entry", cel.IntType, entries},
-	probeComplete:  {"probe.complete", cel.BoolType, truths},
-	wipeEntry:      {"wipe.entry", cel.IntType, entries},
-	wipeRunning:    {"wipe.running", cel.BoolType, truths},
-	wipeVerified:   {"wipe.verified", cel.BoolType, truths},
-	wipeFailed:     {"wipe.failed", cel.BoolType, truths},
-	wipeBudget:     {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
-	maintenance:    {"maintenance.granted", cel.BoolType, truths},
-	operationName:  {"operation.name", cel.StringType, words(operationNames[:])},
-	operationEntry: {"operation.entry", cel.IntType, entries},
-	operationReset: {"operation.reset", cel.BoolType, truths},
-	consented:      {"operation.consented", cel.BoolType, truths},
-	manufacturer:   {"hardware.manufacturer", cel.StringType, []any{""}},
-	model:          {"hardware.model", cel.StringType, []any{""}},
-	memory:         {"hardware.memoryGiB", cel.IntType, []any{int64(0)}},
-	cores:          {"hardware.cores", cel.IntType, []any{int64(0)}},
-	disks:          {"hardware.disks", cel.IntType, []any{int64(0)}},
-	sanitization:   {"policy.sanitization", cel.StringType, []any{"required", "none"}},
+	claimRefSet:   {"server.claimRefSet", cel.BoolType, truths},
+	reclaimPolicy: {"server.reclaimPolicy", cel.StringType, []any{"Recycle", "Retain"}},
+	unclaimable:   {"server.unclaimable", cel.BoolType, truths},
+	parked:        {"server.parked", cel.BoolType, truths},
+	ignored:       {"server.ignored", cel.BoolType, truths},
+	deleting:      {"server.deleting", cel.BoolType, truths},
+	state:         {"lifecycle.state", cel.StringType, nil},
+	entry:         {"lifecycle.entry", cel.IntType, []any{presentEntry}},
+	age:           {"lifecycle.age", cel.DurationType, nil},
+	retries:       {"lifecycle.retries", cel.IntType, nil},
+	marks:         {"lifecycle.marks", cel.ListType(cel.StringType), nil},
+	reachable:     {"bmc.reachable", cel.BoolType, truths},
+	power:         {"bmc.power", cel.StringType, []any{"Unknown", "Off", "On"}},
+	health:        {"bmc.health", cel.StringType, []any{"Unknown", "OK", "Critical"}},
+	identity:      {"bmc.identity", cel.StringType, []any{"Same", "Unknown", "Other"}},
+	overrideSet:   {"bmc.overrideSet", cel.BoolType, truths},
+	bootPurpose:   {"boot.purpose", cel.StringType, []any{"None", "Probe", "Wipe", "Claim"}},
+	bootState:     {"boot.state", cel.StringType, []any{"None", "Pending", "Ready"}},
+	bootReady:     {"boot.ready", cel.BoolType, truths},
+	// Every agent of this world is heard, or its machine is taken for dead; nor does any disk hold data before the first claim.
+	bootUnheard:      {"boot.unheard", cel.BoolType, []any{false}},
+	requestRefused:   {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
+	claimBound:       {"claim.bound", cel.BoolType, truths},
+	claimReleased:    {"claim.released", cel.BoolType, truths},
+	claimBinding:     {"claim.binding", cel.BoolType, truths},
+	claimMissing:     {"claim.missing", cel.BoolType, truths},
+	claimPower:       {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
+	probeEntry:       {"probe.entry", cel.IntType, entries},
+	probeComplete:    {"probe.complete", cel.BoolType, truths},
+	dataFound:        {"probe.dataFound", cel.BoolType, []any{false}},
+	wipeEntry:        {"wipe.entry", cel.IntType, entries},
+	wipeRunning:      {"wipe.running", cel.BoolType, truths},
+	wipeVerified:     {"wipe.verified", cel.BoolType, truths},
+	wipeFailed:       {"wipe.failed", cel.BoolType, truths},
+	wipeBudget:       {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
+	maintenance:      {"maintenance.granted", cel.BoolType, truths},
+	operationName:    {"operation.name", cel.StringType, words(operationNames[:])},
+	operationEntry:   {"operation.entry", cel.IntType, entries},
+	operationReset:   {"operation.reset", cel.BoolType, truths},
+	consented:        {"operation.consented", cel.BoolType, truths},
+	manufacturer:     {"hardware.manufacturer", cel.StringType, []any{""}},
+	model:            {"hardware.model", cel.StringType, []any{""}},
+	memory:           {"hardware.memoryGiB", cel.IntType, []any{int64(0)}},
+	cores:            {"hardware.cores", cel.IntType, []any{int64(0)}},
+	disks:            {"hardware.disks", cel.IntType, []any{int64(0)}},
+	inventoryChanged: {"inventory.changed", cel.BoolType, []any{false}},
+	inventoryLost:    {"inventory.lost", cel.BoolType, []any{false}},
+	sanitization:     {"policy.sanitization", cel.StringType, []any{"required", "none"}},
 }
 
 func words(all []string) []any {

@@ -123,7 +123,7 @@ func parityCorpus() []*judged {
 	add("all but the name is the default's", bundle.Files{bundle.BundleFile: fill[bundle.BundleFile]})
 	for name, edit := range map[string][3]string{
 		"a larger budget":       {bundle.BundleFile, "maxErrors: 2", "maxErrors: 5"},
-		"a wait before a wipe":  {bundle.BundleFile, "releaseGrace: 0s", "releaseGrace: 24h"},
+		"a wait before a wipe":  {bundle.BundleFile, "releaseGrace: 5m", "releaseGrace: 24h"},
 		"a comment in the Rego": {bundle.SelectionFile, "package metalaw.selection\n", "# Ours.\npackage metalaw.selection\n"},
 	} {
 		files := maps.Clone(fill)

@@ -57,7 +57,8 @@ const (
 	observing   = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
 	revoked     = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
 	wipeFailed  = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
-	wipes       = "    - ReleaseClaim\n    - {do: BootWipe, when: wipeBoot || poweredOff || !wiping}   # never beside an erase that runs\n"
+	wipes       = "    - ReleaseClaim\n    - {do: PowerOff, when: unheard && mayStop && !wiping}   # at once: it may be what the last holder booted\n" +
+		"    - {do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}   # never beside an erase that runs\n"
 	onlyWipes   = "    - BootWipe\n"
 	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"
 	bootLost    = "    - {rule: WipeBootLost,   to: Initial,   when: running && !wipeBoot && !wiping}   # an erase that runs is let finish\n"
