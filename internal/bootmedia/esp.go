@@ -60,7 +60,7 @@ func NewESP(arch string, uki io.ReaderAt, size int64) (*Image, error) {
 	set(2, 0xffff)
 	set(3, 0xffff)
 	for n := int64(4); n < 4+fileClusters; n++ {
-		set(n, uint16(n+1)) //nolint:gosec // fewer than 65536 clusters
+		set(n, uint16(n+1))
 	}
 	set(4+fileClusters-1, 0xffff)
 
@@ -108,7 +108,7 @@ func fatEntry(name string, attributes byte, cluster uint16, size int64) []byte {
 		binary.LittleEndian.PutUint16(entry[date:], fatDate)
 	}
 	binary.LittleEndian.PutUint16(entry[26:], cluster)
-	binary.LittleEndian.PutUint32(entry[28:], uint32(size)) //nolint:gosec // at most 2 GB
+	binary.LittleEndian.PutUint32(entry[28:], uint32(size))
 	return entry
 }
 
@@ -123,14 +123,14 @@ func fatBootSector(sectors, fatSectors, cluster int64) []byte {
 	b[16] = 2               // copies of the table
 	le.PutUint16(b[17:], fatRootEntries)
 	if sectors < 1<<16 {
-		le.PutUint16(b[19:], uint16(sectors)) //nolint:gosec // just compared
+		le.PutUint16(b[19:], uint16(sectors))
 	} else {
-		le.PutUint32(b[32:], uint32(sectors)) //nolint:gosec // at most 2 GB
+		le.PutUint32(b[32:], uint32(sectors))
 	}
-	b[21] = 0xf8                             // fixed disk
-	le.PutUint16(b[22:], uint16(fatSectors)) //nolint:gosec // at most 256
-	le.PutUint16(b[24:], 32)                 // sectors of a track
-	le.PutUint16(b[26:], 64)                 // heads
+	b[21] = 0xf8 // fixed disk
+	le.PutUint16(b[22:], uint16(fatSectors))
+	le.PutUint16(b[24:], 32) // sectors of a track
+	le.PutUint16(b[26:], 64) // heads
 	b[36] = 0x80
 	b[38] = 0x29
 	le.PutUint32(b[39:], fatSerial)

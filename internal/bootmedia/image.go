@@ -72,7 +72,8 @@ func readFull(from part, p []byte, off int64) error {
 	case n == len(p):
 		return nil
 	case err == nil || err == io.EOF:
-		return fmt.Errorf("reading boot media: a part of %d bytes ended at %d; it was replaced or cut: compose the image again", from.size, off+int64(n))
+		return fmt.Errorf("reading boot media: a part of %d bytes ended at %d; it was replaced or cut: compose the image again",
+			from.size, off+int64(n))
 	default:
 		return err
 	}

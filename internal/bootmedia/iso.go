@@ -123,9 +123,9 @@ func bootCatalog(sector, size int64) []byte {
 	// The field counts 512 bytes. A larger partition is announced as 0, which UEFI reads as "to the end of the medium":
 	// that is why it lies last.
 	if blocks := roundUp(size, fatSector) / fatSector; blocks < 1<<16 {
-		le.PutUint16(entry[6:], uint16(blocks)) //nolint:gosec // just compared
+		le.PutUint16(entry[6:], uint16(blocks))
 	}
-	le.PutUint32(entry[8:], uint32(sector)) //nolint:gosec // an ISO of ours is far below 8 TB
+	le.PutUint32(entry[8:], uint32(sector))
 	return b
 }
 
@@ -142,7 +142,7 @@ func primaryDescriptor(volumeID string, sectors, tableSize, tableSectors int64, 
 	bothEndian16(b[128:], isoSector)
 	bothEndian32(b[132:], tableSize)
 	binary.LittleEndian.PutUint32(b[140:], isoPathTable)
-	binary.BigEndian.PutUint32(b[148:], uint32(isoPathTable+tableSectors)) //nolint:gosec // a few sectors
+	binary.BigEndian.PutUint32(b[148:], uint32(isoPathTable+tableSectors))
 	copy(b[156:], root.record("\x00", nil))
 	text(190, 128*4, "")
 	text(702, 37*3, "")
@@ -158,11 +158,11 @@ func primaryDescriptor(volumeID string, sectors, tableSize, tableSectors int64, 
 }
 
 func bothEndian16(b []byte, n int64) {
-	binary.LittleEndian.PutUint16(b, uint16(n))  //nolint:gosec // callers give small numbers
-	binary.BigEndian.PutUint16(b[2:], uint16(n)) //nolint:gosec // callers give small numbers
+	binary.LittleEndian.PutUint16(b, uint16(n))
+	binary.BigEndian.PutUint16(b[2:], uint16(n))
 }
 
 func bothEndian32(b []byte, n int64) {
-	binary.LittleEndian.PutUint32(b, uint32(n))  //nolint:gosec // an ISO of ours is far below 8 TB
-	binary.BigEndian.PutUint32(b[4:], uint32(n)) //nolint:gosec // an ISO of ours is far below 8 TB
+	binary.LittleEndian.PutUint32(b, uint32(n))
+	binary.BigEndian.PutUint32(b[4:], uint32(n))
 }

@@ -219,7 +219,7 @@ func rockRidgeName() []byte {
 func pathTables(folders []*isoNode) (little, big []byte) {
 	number := map[*isoNode]uint16{}
 	for n, folder := range folders {
-		number[folder] = uint16(n + 1) //nolint:gosec // as many folders as files name
+		number[folder] = uint16(n + 1)
 	}
 	for _, folder := range folders {
 		id := folder.id
@@ -231,7 +231,7 @@ func pathTables(folders []*isoNode) (little, big []byte) {
 			to    *[]byte
 		}{{binary.LittleEndian, &little}, {binary.BigEndian, &big}} {
 			b := append(*table.to, byte(len(id)), 0)
-			b = table.order.AppendUint32(b, uint32(folder.sector)) //nolint:gosec // far below 8 TB
+			b = table.order.AppendUint32(b, uint32(folder.sector))
 			b = table.order.AppendUint16(b, number[folder.parent])
 			b = append(b, id...)
 			if len(id)%2 == 1 {

@@ -86,14 +86,8 @@ func openPE(stub []byte) (*peFile, error) {
 	p.alignment = int64(le.Uint32(optional[32:]))
 	p.fileAlign = int64(le.Uint32(optional[36:]))
 	p.headers = int64(le.Uint32(optional[60:]))
-	if p.alignment < 1 || p.alignment > 1<<20 || p.fileAlign < 1 || p.fileAlign > 1<<16 || p.headers > int64(len(stub)) {
-		return nil, fmt.Errorf("its header has an alignment or a size out of range")
-	}
-	if p.table+p.count*peSectionHeader > int(p.headers) {
-		return nil, fmt.Errorf("its table of sections is cut")
-	}
-	if le.Uint32(optional[108:]) > 4 && le.Uint32(optional[148:]) != 0 {
-		return nil, fmt.Errorf("it is signed already; sign the UKI instead")
+	if err := p.check(stub); err != nil {
+		return nil, err
 	}
 	end := p.headers
 	for n := range p.count {
@@ -109,6 +103,21 @@ func openPE(stub []byte) (*peFile, error) {
 	p.image = p.image[:end]
 	clear(p.image[coff+8 : coff+16])
 	return p, nil
+}
+
+// check finds what would lead out of the file, and signatures.
+func (p *peFile) check(stub []byte) error {
+	if p.alignment < 1 || p.alignment > 1<<20 || p.fileAlign < 1 || p.fileAlign > 1<<16 || p.headers > int64(len(stub)) {
+		return fmt.Errorf("its header has an alignment or a size out of range")
+	}
+	if p.table < p.optional+240 || p.table+p.count*peSectionHeader > int(p.headers) {
+		return fmt.Errorf("its table of sections is cut")
+	}
+	optional, le := stub[p.optional:], binary.LittleEndian
+	if le.Uint32(optional[108:]) > 4 && le.Uint32(optional[148:]) != 0 {
+		return fmt.Errorf("it is signed already; sign the UKI instead")
+	}
+	return nil
 }
 
 // add appends a section behind all others, in the file and in memory.
@@ -133,15 +142,15 @@ func (p *peFile) add(name string, content []byte) error {
 	clear(header)
 	copy(header[:8], name)
 	for field, value := range map[int]int64{8: size, 12: address, 16: rawSize, 20: offset, 36: peReadOnlyData} {
-		le.PutUint32(header[field:], uint32(value)) //nolint:gosec // at most 2 GB
+		le.PutUint32(header[field:], uint32(value))
 	}
 	p.count++
 	p.next = address + size
 	optional := image[p.optional:]
-	le.PutUint16(image[p.optional-18:], uint16(p.count))                //nolint:gosec // a few
-	le.PutUint32(optional[8:], le.Uint32(optional[8:])+uint32(rawSize)) //nolint:gosec // at most 2 GB
-	le.PutUint32(optional[56:], uint32(roundUp(p.next, p.alignment)))   //nolint:gosec // at most 2 GB
-	le.PutUint32(optional[64:], 0)                                      // the checksum, which EFI does not read
+	le.PutUint16(image[p.optional-18:], uint16(p.count))
+	le.PutUint32(optional[8:], le.Uint32(optional[8:])+uint32(rawSize))
+	le.PutUint32(optional[56:], uint32(roundUp(p.next, p.alignment)))
+	le.PutUint32(optional[64:], 0) // the checksum, which EFI does not read
 	p.image = image
 	return nil
 }

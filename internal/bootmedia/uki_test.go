@@ -58,7 +58,7 @@ func checkUKI(t *testing.T, uki []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for name, want := range map[string][]byte{
 		".linux":   someBytes(5000),
 		".initrd":  someBytes(70_000),

@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,9 +50,32 @@ func Assemble(parts Parts) (*Artefacts, error) {
 	}
 	for _, module := range parts.Required {
 		if !modules.Has(module) {
-			return nil, fmt.Errorf("choosing kernel modules of %s: %s is not among them; mend the patterns: machines that need it would lose devices", parts.Release, module)
+			return nil, fmt.Errorf("choosing kernel modules of %s: %s is not among them; mend the patterns: machines that need it lose devices",
+				parts.Release, module)
 		}
 	}
+	files, missing, err := parts.files(modules)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := bootmedia.Cpio(files)
+	if err != nil {
+		return nil, err
+	}
+	initramfs, err := bootmedia.Zstd(archive)
+	if err != nil {
+		return nil, err
+	}
+	uki, err := bootmedia.NewUKI(bootmedia.UKIOptions{Stub: parts.Stub, Kernel: parts.Kernel, Initramfs: initramfs,
+		Cmdline: parts.Cmdline, OSRelease: parts.OSRelease, Uname: parts.Release})
+	if err != nil {
+		return nil, err
+	}
+	return &Artefacts{Kernel: parts.Kernel, Initramfs: initramfs, UKI: uki, Modules: len(modules.Files), Firmware: missing}, nil
+}
+
+// files returns what the initramfs holds, and the firmware that its modules may ask for and that is not there.
+func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File, []string, error) {
 	files := map[string]bootmedia.File{
 		"init":           {Mode: 0o755, Content: parts.Agent},
 		"dev/console":    {Mode: fs.ModeDevice | fs.ModeCharDevice | 0o600, Major: 5, Minor: 1},
@@ -67,8 +91,9 @@ func Assemble(parts Parts) (*Artefacts, error) {
 	}
 	have := map[string]bool{}
 	if parts.Firmware != nil {
+		var err error
 		if have, err = addFirmware(files, parts.Firmware); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	folder := "lib/modules/" + parts.Release
@@ -79,7 +104,7 @@ func Assemble(parts Parts) (*Artefacts, error) {
 	for _, name := range modules.Files {
 		content, err := fs.ReadFile(parts.Modules, name)
 		if err != nil {
-			return nil, fmt.Errorf("reading a kernel module: %w", err)
+			return nil, nil, fmt.Errorf("reading a kernel module: %w", err)
 		}
 		files[path.Join(folder, name)] = bootmedia.File{Mode: 0o644, Content: content}
 		for _, file := range firmwareOf(content) {
@@ -88,20 +113,7 @@ func Assemble(parts Parts) (*Artefacts, error) {
 			}
 		}
 	}
-	archive, err := bootmedia.Cpio(files)
-	if err != nil {
-		return nil, err
-	}
-	initramfs, err := bootmedia.Zstd(archive)
-	if err != nil {
-		return nil, err
-	}
-	uki, err := bootmedia.NewUKI(bootmedia.UKIOptions{Stub: parts.Stub, Kernel: parts.Kernel, Initramfs: initramfs,
-		Cmdline: parts.Cmdline, OSRelease: parts.OSRelease, Uname: parts.Release})
-	if err != nil {
-		return nil, err
-	}
-	return &Artefacts{Kernel: parts.Kernel, Initramfs: initramfs, UKI: uki, Modules: len(modules.Files), Firmware: sorted(missing)}, nil
+	return files, slices.Sorted(maps.Keys(missing)), nil
 }
 
 // addFirmware adds all files of a folder below /lib/firmware.
@@ -142,14 +154,5 @@ func firmwareOf(module []byte) []string {
 			names = append(names, name)
 		}
 	}
-	return names
-}
-
-func sorted(set map[string]bool) []string {
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	return names
 }

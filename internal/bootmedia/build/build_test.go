@@ -212,12 +212,14 @@ func FuzzParseLock(f *testing.F) {
 	})
 }
 
-// fakeApt puts an apt-get into the path that does what a script says.
+// fakeApt puts programs of apt into the path that do what a script says.
 func fakeApt(t *testing.T, script string) *Archive {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "apt-get"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
+	for _, program := range []string{"apt-get", "apt-cache"} {
+		if err := os.WriteFile(filepath.Join(folder, program), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 	return &Archive{Folder: t.TempDir(), Log: io.Discard}
@@ -250,6 +252,30 @@ func TestAPackageThatIsNotServedAnyMoreNamesTheRemedy(t *testing.T) {
 	_, err := archive.Fetch(t.Context(), Package{Name: "linux", Version: "1", Architecture: "arm64", SHA256: someSum})
 	if err == nil || !strings.Contains(err.Error(), "make probe-image-lock") || !strings.Contains(err.Error(), "was not found") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestALockFileIsRenewedWithTheKernelsOfTheMetaPackages(t *testing.T) {
+	archive := fakeApt(t, `case "$*" in
+*"show --no-all-versions linux-image-cloud-amd64:amd64") echo "Depends: linux-image-6.1.0-9-cloud-amd64 (= 6.1.9-1)";;
+*"show --no-all-versions linux-image-a"*) echo "Depends: linux-image-6.1.0-9-generic (= 6.1.9-1), other";;
+*show*) echo "Version: 6.1.9-1"; echo "SHA256: `+someSum+`";;
+esac
+`)
+	path := filepath.Join(t.TempDir(), "lock.yaml")
+	if err := RenewLock(t.Context(), path, archive); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := ReadLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Package{Name: "linux-image-6.1.0-9-cloud-amd64", Version: "6.1.9-1", Architecture: "amd64", SHA256: someSum}
+	if got := lock.Images["cloud"].Kernel; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := lock.Images["arm64"]; got.Kernel.Name != "linux-image-6.1.0-9-generic" || got.Stub.Architecture != "arm64" {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -54,14 +54,15 @@ func (a *Archive) Fetch(ctx context.Context, p Package) (string, error) {
 		return "", fmt.Errorf("fetching %s: %w", p.Name, err)
 	}
 	if sum != p.SHA256 {
-		return "", fmt.Errorf("fetching %s %s: its sha256 is %s, the lock file has %s; find out why before you %s", p.Name, p.Version, sum, p.SHA256, renewal)
+		return "", fmt.Errorf("fetching %s %s: its sha256 is %s, the lock file has %s; find out why before you %s",
+			p.Name, p.Version, sum, p.SHA256, renewal)
 	}
 	return path, os.Rename(found[0], path)
 }
 
 // download asks with the lists of this machine first: they are there, and reading lists of our own takes half a minute.
 func (a *Archive) download(ctx context.Context, folder, what string) error {
-	native := exec.CommandContext(ctx, "apt-get", "-o", "APT::Sandbox::User=root", "download", what) //nolint:gosec // checked
+	native := exec.CommandContext(ctx, "apt-get", "-o", "APT::Sandbox::User=root", "download", what)
 	native.Dir = folder
 	if _, err := output(native); err == nil {
 		return nil
@@ -118,7 +119,7 @@ func (a *Archive) update(ctx context.Context) error {
 			return fmt.Errorf("preparing the lists of Debian: %w", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(a.Folder, "state/status"), nil, 0o644); err != nil { //nolint:gosec // public packages
+	if err := os.WriteFile(filepath.Join(a.Folder, "state", "status"), nil, 0o644); err != nil { //nolint:gosec // public packages
 		return fmt.Errorf("preparing the lists of Debian: %w", err)
 	}
 	fmt.Fprintln(a.Log, "reading the package lists of Debian") //nolint:errcheck // a log
@@ -139,12 +140,12 @@ func (a *Archive) apt(ctx context.Context, folder, program string, args ...strin
 		"-o", "APT::Architecture=amd64",
 		"-o", "APT::Architectures=amd64,arm64",
 		"-o", "Dir::State=" + filepath.Join(state, "state"),
-		"-o", "Dir::State::status=" + filepath.Join(state, "state/status"),
+		"-o", "Dir::State::status=" + filepath.Join(state, "state", "status"),
 		"-o", "Dir::Cache=" + filepath.Join(state, "cache"),
 		"-o", "Acquire::Languages=none",
 		"-o", "APT::Sandbox::User=root",
 	}
-	command := exec.CommandContext(ctx, program, append(options, args...)...) //nolint:gosec // names of the lock file, checked
+	command := exec.CommandContext(ctx, program, append(options, args...)...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	return output(command)
@@ -179,7 +180,7 @@ func ensure(ctx context.Context, log io.Writer, program, debian string) (string,
 	}
 	fmt.Fprintf(log, "installing %s\n", debian) //nolint:errcheck // a log
 	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "--no-install-recommends", debian}} {
-		command := exec.CommandContext(ctx, "apt-get", args...) //nolint:gosec // names of ours
+		command := exec.CommandContext(ctx, "apt-get", args...)
 		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if _, err := output(command); err != nil {
 			return "", fmt.Errorf("installing %s: %w", debian, err)
@@ -190,7 +191,7 @@ func ensure(ctx context.Context, log io.Writer, program, debian string) (string,
 
 // fileSum returns the sha256 of a file.
 func fileSum(path string) (string, error) {
-	file, err := os.Open(path) //nolint:gosec // a path of ours
+	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -101,13 +101,13 @@ func (o ImageOptions) store(ctx context.Context, name string, index v1.ImageInde
 // goBuild builds a program of cmd as a static binary, and returns it. The same sources give the same bytes.
 func goBuild(ctx context.Context, work, arch, version, program string) ([]byte, error) {
 	path := filepath.Join(work, program+"-"+arch)
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", //nolint:gosec // names of ours
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -buildid= -X main.version="+version, "-o", path, "./cmd/"+program)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if _, err := output(command); err != nil {
 		return nil, fmt.Errorf("building %s for %s: %w", program, arch, err)
 	}
-	return os.ReadFile(path) //nolint:gosec // a folder of ours
+	return os.ReadFile(path)
 }
 
 // addFolder adds names and contents of all files of a folder, in order.

@@ -45,7 +45,7 @@ const renewal = `run "make probe-image-lock" and commit what it changes`
 
 var (
 	packageName  = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
-	versionText  = regexp.MustCompile(`^[0-9][A-Za-z0-9.+:~-]*$`)
+	versionText  = regexp.MustCompile(`^\d[A-Za-z0-9.+:~-]*$`)
 	sha256Text   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	architecture = regexp.MustCompile(`^(amd64|arm64|all)$`)
 )

@@ -192,7 +192,7 @@ func (o ProbeOptions) inputs(locked LockedImage, parts Parts) (string, error) {
 			add(nil)
 			continue
 		}
-		content, err := os.ReadFile(path) //nolint:gosec // paths of the caller
+		content, err := os.ReadFile(path)
 		if err != nil {
 			return "", err
 		}
@@ -217,33 +217,33 @@ func (o ProbeOptions) debianParts(ctx context.Context, locked LockedImage, work 
 		if err != nil {
 			return err
 		}
-		if _, err := output(exec.CommandContext(ctx, "dpkg-deb", "-x", path, work)); err != nil { //nolint:gosec // its sha256 is locked
+		if _, err := output(exec.CommandContext(ctx, "dpkg-deb", "-x", path, work)); err != nil {
 			return fmt.Errorf("unpacking %s: %w", p.Name, err)
 		}
 	}
-	kernel, err := one(filepath.Join(work, "boot/vmlinuz-*"))
+	kernel, err := one(work + "/boot/vmlinuz-*")
 	if err != nil {
 		return err
 	}
-	stub, err := one(filepath.Join(work, "usr/lib/systemd/boot/efi/linux*.efi.stub"))
+	stub, err := one(work + "/usr/lib/systemd/boot/efi/linux*.efi.stub")
 	if err != nil {
 		return err
 	}
-	folder, err := one(filepath.Join(work, "lib/modules/*"))
+	folder, err := one(work + "/lib/modules/*")
 	if err != nil {
-		if folder, err = one(filepath.Join(work, "usr/lib/modules/*")); err != nil {
+		if folder, err = one(work + "/usr/lib/modules/*"); err != nil {
 			return err
 		}
 	}
 	parts.Release = filepath.Base(folder)
 	base := filepath.Dir(filepath.Dir(filepath.Dir(folder)))
-	if _, err := output(exec.CommandContext(ctx, depmod, "-b", base, parts.Release)); err != nil { //nolint:gosec // a folder of ours
+	if _, err := output(exec.CommandContext(ctx, depmod, "-b", base, parts.Release)); err != nil {
 		return fmt.Errorf("indexing kernel modules: %w", err)
 	}
-	if parts.Kernel, err = os.ReadFile(kernel); err != nil { //nolint:gosec // a folder of ours
+	if parts.Kernel, err = os.ReadFile(kernel); err != nil {
 		return err
 	}
-	if parts.Stub, err = os.ReadFile(stub); err != nil { //nolint:gosec // a folder of ours
+	if parts.Stub, err = os.ReadFile(stub); err != nil {
 		return err
 	}
 	parts.Modules = os.DirFS(folder)
@@ -269,10 +269,11 @@ func (o ProbeOptions) sign(ctx context.Context, work string, uki []byte) ([]byte
 	if err := os.WriteFile(unsigned, uki, 0o600); err != nil {
 		return nil, err
 	}
-	if _, err := output(exec.CommandContext(ctx, sbsign, "--key", o.SignKey, "--cert", o.SignCert, "--output", signed, unsigned)); err != nil { //nolint:gosec // paths of the caller
+	command := exec.CommandContext(ctx, sbsign, "--key", o.SignKey, "--cert", o.SignCert, "--output", signed, unsigned) //nolint:gosec // its own
+	if _, err := output(command); err != nil {
 		return nil, fmt.Errorf("signing the UKI: %w", err)
 	}
-	return os.ReadFile(signed) //nolint:gosec // a folder of ours
+	return os.ReadFile(signed)
 }
 
 // write writes the files of an image and returns their digests.
@@ -318,7 +319,7 @@ func writeFile(path string, content io.Reader) error {
 }
 
 func readRecord(folder string) (*record, error) {
-	text, err := os.ReadFile(filepath.Join(folder, recordName)) //nolint:gosec // a folder of ours
+	text, err := os.ReadFile(filepath.Join(folder, recordName))
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +341,7 @@ func (r *record) complete(folder string) bool {
 func bootImage(folder, arch string) (v1.Image, error) {
 	boot := oci.Boot{Arch: arch}
 	for name, to := range map[string]*[]byte{kernelFile: &boot.Kernel, initramfsFile: &boot.Initramfs, ukiFile: &boot.UKI} {
-		content, err := os.ReadFile(filepath.Join(folder, name)) //nolint:gosec // a folder of ours
+		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			return nil, err
 		}

@@ -119,8 +119,9 @@ func rootFilesystem(program Program) ([]byte, error) {
 		"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644},
 	}
 	content := map[string][]byte{
-		program.Name:                        program.Binary,
-		"etc/passwd":                        []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + nonroot + ":" + nonroot + ":nonroot:/:/sbin/nologin\n"),
+		program.Name: program.Binary,
+		"etc/passwd": []byte("root:x:0:0:root:/:/sbin/nologin\n" +
+			"nonroot:x:" + nonroot + ":" + nonroot + ":nonroot:/:/sbin/nologin\n"),
 		"etc/group":                         []byte("root:x:0:\nnonroot:x:" + nonroot + ":\n"),
 		"etc/ssl/certs/ca-certificates.crt": program.Certificates,
 	}

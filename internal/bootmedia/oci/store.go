@@ -50,6 +50,9 @@ func WriteLayout(folder string, index v1.ImageIndex, tag string) error {
 	if err := target.AppendIndex(index, options...); err != nil {
 		return fmt.Errorf("writing an OCI layout: %w", err)
 	}
+	if err := readable(unfinished); err != nil {
+		return fmt.Errorf("writing an OCI layout: %w", err)
+	}
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("writing an OCI layout: %w", err)
 	}
@@ -57,6 +60,16 @@ func WriteLayout(folder string, index v1.ImageIndex, tag string) error {
 		return fmt.Errorf("writing an OCI layout: %w", err)
 	}
 	return nil
+}
+
+// readable lets everyone read the files below a folder: a layout is made to be copied and served.
+func readable(folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o644) //nolint:gosec // images are no secrets
+	})
 }
 
 // ReadLayout returns the index that WriteLayout wrote.
