@@ -10,8 +10,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/redfish/emulator/vm"
 )
@@ -51,8 +53,11 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 	It("is booted once more, and then is an error", func(ctx SpecContext) {
 		Eventually(m.Boots).Should(Equal(2))
 		Eventually(m.Console).Should(ContainSubstring(phaseBeforeFreeze))
+		Eventually(phase).WithArguments(ctx, m).Should(Equal("network"))
 		Expect(m.Freeze()).To(Succeed())
 		Eventually(state(ctx, m)).Should(HavePrefix("Error/"))
+		ready := meta.FindStatusCondition(getServer(ctx, m.server()).Status.Conditions, v1alpha1.ConditionReady)
+		Expect(ready).To(HaveField("Message", ContainSubstring("The last phase heard was network")))
 		Expect(inventory(ctx, m).Report).To(BeNil())
 		theWorld.retire(m)
 	}, SpecTimeout(2*booted))
@@ -60,7 +65,8 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 
 // phase is what the machine's agent said last that it does.
 func phase(ctx context.Context, m machine) string {
-	if told := inventory(ctx, m).Phase; told != nil {
+	told := inventory(ctx, m).Phase
+	if told != nil && told.Entry == getServer(ctx, m.server()).Status.Lifecycle.Entry {
 		return told.Name
 	}
 	return ""

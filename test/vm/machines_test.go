@@ -3,8 +3,10 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -108,6 +110,21 @@ func wipeOf(ctx context.Context, m machine) (policyv1alpha1.WipeState, map[strin
 	return i.Wipe.State, disks
 }
 
+// recordsOf are the records of the machine's wipes, the oldest first.
+func recordsOf(ctx context.Context, m machine) []policyv1alpha1.SanitizationRecordSpec {
+	GinkgoHelper()
+	var list policyv1alpha1.SanitizationRecordList
+	Expect(admin.List(ctx, &list)).To(Succeed())
+	var records []policyv1alpha1.SanitizationRecordSpec
+	for i := range list.Items {
+		if list.Items[i].Spec.Machine.SystemUUID == m.Description().UUID {
+			records = append(records, list.Items[i].Spec)
+		}
+	}
+	slices.SortFunc(records, func(a, b policyv1alpha1.SanitizationRecordSpec) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return records
+}
+
 // claim binds the machine to a claim whose workload marks its disks.
 func claim(ctx context.Context, name string, m machine) {
 	GinkgoHelper()
@@ -117,6 +134,7 @@ func claim(ctx context.Context, name string, m machine) {
 	c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"machine": m.name}}
 	Expect(admin.Create(ctx, c)).To(Succeed())
 	Eventually(claimCondition(ctx, name, "Ready")).Should(Equal("True/Running"))
+	Eventually(m.Console).Should(ContainSubstring("workload: done"))
 }
 
 // release deletes a claim.

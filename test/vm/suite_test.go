@@ -70,6 +70,7 @@ var _ = AfterEach(func(ctx SpecContext) {
 	}
 	if theWorld != nil && CurrentSpecReport().Failed() {
 		theWorld.showConsoles()
+		theWorld.showServers(ctx)
 	}
 })
 

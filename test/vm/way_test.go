@@ -31,8 +31,12 @@ var _ = Describe("A machine that truly boots", Ordered, func() {
 			theWorld.disk("WAY-ATA", vm.ATA, 32*mebibyte),
 		}
 		began := time.Now()
-		m = theWorld.machine(ctx, disks)
-		Eventually(m.Console).Should(ContainSubstring("metalprobe"))
+		m = theWorld.machine(ctx, disks, func(d *vm.Description) {
+			d.NICs[0].Neighbour = &vm.Neighbour{ChassisID: "leaf-1", PortID: "Ethernet4", SystemName: "leaf-1.example"}
+		})
+		for _, phase := range []string{"] network:", "] modules:", "] config:", "] collect: begins", "] report: begins"} {
+			Eventually(m.Console).Should(ContainSubstring(phase))
+		}
 		Eventually(state(ctx, m)).Should(Equal("Available/Off"))
 		AddReportEntry("from BMC to Available", time.Since(began))
 		Eventually(m.bmc.Power).Should(Equal(emulator.PowerOff))
@@ -40,6 +44,10 @@ var _ = Describe("A machine that truly boots", Ordered, func() {
 		report := inventory(ctx, m).Report
 		Expect(report).NotTo(BeNil())
 		Expect(report.Data.SystemInfo.SystemInformation.SerialNumber).To(Equal(m.Description().SerialNumber))
+		dimm := m.Description().DIMM
+		Expect(report.Data.Memory).To(HaveLen(1))
+		Expect(report.Data.Memory[0]).To(And(HaveField("SerialNumber", dimm.SerialNumber), HaveField("PartNumber", dimm.PartNumber),
+			HaveField("Vendor", dimm.Manufacturer), HaveField("SizeBytes", int64(512*mebibyte))))
 		var serials []string
 		for _, disk := range report.Data.Storage {
 			serials = append(serials, disk.Serial)
@@ -63,5 +71,15 @@ var _ = Describe("A machine that truly boots", Ordered, func() {
 		done, each := wipeOf(ctx, m)
 		Expect(done).To(Equal(policyv1alpha1.WipeVerified))
 		Expect(each).To(HaveLen(3))
+		records := recordsOf(ctx, m)
+		Expect(records).To(HaveLen(1))
+		Expect(records[0].State).To(Equal(policyv1alpha1.WipeVerified))
+		Expect(records[0].Entry).To(Equal(inventory(ctx, m).Wipe.Entry))
+		Expect(records[0].Holder).To(HaveField("Name", "way"))
+		Expect(records[0].Media).To(HaveLen(3))
+		for _, medium := range records[0].Media {
+			Expect(medium.Method).NotTo(BeEmpty())
+			Expect(medium.Verification).To(HaveField("Passed", true))
+		}
 	}, SpecTimeout(wiped))
 })

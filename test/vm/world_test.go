@@ -15,12 +15,14 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/metalprobe/registry"
@@ -46,14 +48,14 @@ type world struct {
 	stopBoots func()
 	// stop ends the manager that runs; nil while none does.
 	stop func()
-	// probeImage is what the next manager that starts boots to inspect.
-	probeImage string
-	vms        []*vm.VM
+	// probeImage and wipeImage are what the next manager that starts boots to inspect and to erase.
+	probeImage, wipeImage string
+	vms                   []*vm.VM
 }
 
 func newWorld(ctx context.Context, dir string) *world {
 	GinkgoHelper()
-	w := &world{dir: dir, probeImage: images.Probe + ":1"}
+	w := &world{dir: dir, probeImage: images.Probe + ":1", wipeImage: images.Probe + ":1"}
 	root, err := env.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	known, err := images.Load(root, dir)
@@ -117,7 +119,7 @@ func (w *world) startManager(ctx context.Context) {
 		w.registry = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	metrics := prometheus.NewRegistry()
-	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: w.probeImage, WipeImage: w.probeImage,
+	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: w.probeImage, WipeImage: w.wipeImage,
 		RegistryURL: "http://" + strings.Replace(w.registry, "127.0.0.1", vm.GuestHost, 1), SteadyPoll: time.Second, PowerGrace: 5 * time.Second,
 		RetryPause: time.Millisecond, NoReleaseGrace: true, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
@@ -134,11 +136,17 @@ func (w *world) startManager(ctx context.Context) {
 	}
 }
 
-// restartWith ends the manager and starts one that boots that image to inspect.
-func (w *world) restartWith(ctx context.Context, image string) {
+// restartWith lets the rest of a container boot other images to inspect and to erase.
+func (w *world) restartWith(ctx context.Context, probe, wipe string) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) { w.restart(ctx, images.Probe, images.Probe) })
+	w.restart(ctx, probe, wipe)
+}
+
+func (w *world) restart(ctx context.Context, probe, wipe string) {
 	GinkgoHelper()
 	w.stopManager()
-	w.probeImage = image + ":1"
+	w.probeImage, w.wipeImage = probe+":1", wipe+":1"
 	w.startManager(ctx)
 }
 
@@ -181,5 +189,18 @@ func (w *world) showConsoles() {
 		}
 		lines := strings.Split(machine.Console(), "\n")
 		AddReportEntry("console of "+machine.Description().Name, strings.Join(lines[max(0, len(lines)-40):], "\n"))
+	}
+}
+
+// showServers prints what each server says of itself.
+func (w *world) showServers(ctx context.Context) {
+	var list v1alpha1.ServerList
+	if err := admin.List(ctx, &list); err != nil {
+		return
+	}
+	for i := range list.Items {
+		if ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			AddReportEntry(list.Items[i].Name+" is "+string(list.Items[i].Status.State), ready.Message)
+		}
 	}
 }

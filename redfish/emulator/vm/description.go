@@ -56,6 +56,8 @@ const (
 	ATA Bus = "ata"
 	// SCSI is a disk at a virtio SCSI controller.
 	SCSI Bus = "scsi"
+	// USB is a stick, which can be removed.
+	USB Bus = "usb"
 )
 
 // Disk is a disk of a virtual machine. Either Path or NBD holds its content.
@@ -70,8 +72,8 @@ type Disk struct {
 	NBD string
 	// IgnoreDiscard lets the disk report success for a discard that it does not carry out.
 	IgnoreDiscard bool
-	// ReadOnly and Removable are what the guest's kernel says of the disk. Removable needs SCSI.
-	ReadOnly, Removable bool
+	// ReadOnly is what the guest's kernel says of the disk.
+	ReadOnly bool
 }
 
 func (d Description) memoryMiB() int { return cmp.Or(d.MemoryMiB, 512) }
@@ -86,7 +88,7 @@ func (d Description) dimm() emulator.DIMM {
 // drives are the disks as the BMC shows them.
 func (d Description) drives() []emulator.DriveSpec {
 	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA, ATA: emulator.TransportSATA,
-		SCSI: emulator.TransportSAS, Virtio: emulator.TransportVirtio}
+		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio}
 	drives := []emulator.DriveSpec{}
 	for _, disk := range d.Disks {
 		drives = append(drives, emulator.DriveSpec{Name: string(disk.Bus) + "-" + disk.Serial, Serial: disk.Serial, Vendor: "QEMU",

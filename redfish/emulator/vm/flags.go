@@ -84,7 +84,7 @@ func (d Description) networkFlags(f files, boot source) []string {
 
 func (d Description) diskFlags(boot source) []string {
 	var args []string
-	scsi, sata, ata := false, 0, 0
+	scsi, usb, sata, ata := false, false, 0, 0
 	for i, disk := range d.Disks {
 		drive := fmt.Sprintf("if=none,id=disk%d,format=raw,discard=%s", i, map[bool]string{true: "ignore", false: "unmap"}[disk.IgnoreDiscard])
 		if disk.ReadOnly {
@@ -111,13 +111,15 @@ func (d Description) diskFlags(boot source) []string {
 			ata++
 		case SCSI:
 			device = "scsi-hd,bus=scsi0.0"
-			if disk.Removable {
-				device += ",removable=on"
-			}
 			if !scsi {
 				args = append(args, "-device", "virtio-scsi-pci,id=scsi0")
 			}
 			scsi = true
+		case USB:
+			if !usb {
+				args = append(args, "-device", "qemu-xhci,id=usb0")
+			}
+			usb, device = true, "usb-storage,bus=usb0.0,removable=on"
 		default:
 			device = "nvme"
 		}

@@ -6,6 +6,7 @@ package images
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ const (
 	// Probe is the agent with Debian's small kernel for virtual machines, which boots fastest; Workload is a tenant's beside it.
 	Probe    = "probe"
 	Workload = "workload"
+	// ProbeRemote is the agent on a machine that has its virtio disk as a remote one too, over NVMe/TCP.
+	ProbeRemote = "probe-remote"
 	// ProbeFull is the agent with the kernel and the drivers of real machines: what users get.
 	ProbeFull = "probe-full"
 )
@@ -44,8 +47,10 @@ func Load(root, dir string) (map[string]bootprovider.Image, error) {
 		all[name] = image
 	}
 	probe := all[Probe]
+	beside := append([]string{workload}, probe.Initramfs...)
 	// An archive that is not compressed must come first, and rdinit chooses its program instead of the agent.
-	all[Workload] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: append([]string{workload}, probe.Initramfs...), Arguments: "rdinit=/workload"}
+	all[Workload] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: beside, Arguments: "rdinit=/workload"}
+	all[ProbeRemote] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: beside, Arguments: "rdinit=/remote"}
 	return all, nil
 }
 
@@ -61,7 +66,10 @@ func pack(root, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	archive, err := bootmedia.Cpio(map[string]bootmedia.File{"workload": {Mode: 0o755, Content: content}})
+	archive, err := bootmedia.Cpio(map[string]bootmedia.File{
+		"workload": {Mode: 0o755, Content: content},
+		"remote":   {Mode: fs.ModeSymlink | 0o777, Content: []byte("workload")},
+	})
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,7 @@
 //go:build linux
 
 // Command workload is the operating system of a tenant in the tests of virtual machines: it runs as /workload of the agent's own
-// initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed.
+// initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed. As /remote it connects a remote disk and becomes the agent.
 package main
 
 import (
@@ -38,7 +38,10 @@ var drivers = []string{"virtio_pci", "nvme", "virtio_blk", "virtio_scsi", "ahci"
 
 func main() {
 	console := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "workload: "+format+"\n", args...) }
-	if err := prepare(); err != nil {
+	if os.Args[0] == "/remote" {
+		connectRemote(console)
+	}
+	if err := prepare(drivers); err != nil {
 		console("failed: %v", err)
 	}
 	written := 0
@@ -60,8 +63,8 @@ func main() {
 	select {}
 }
 
-// prepare mounts what the kernel shows and loads drivers.
-func prepare() error {
+// prepare mounts what the kernel shows and loads modules.
+func prepare(modules []string) error {
 	var errs []error
 	for target, kind := range map[string]string{"/proc": "proc", "/sys": "sysfs", "/dev": "devtmpfs"} {
 		errs = append(errs, os.MkdirAll(target, 0o755))
@@ -73,11 +76,11 @@ func prepare() error {
 	if log, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0); err == nil {
 		os.Stderr = log
 	}
-	errs = append(errs, loadAll())
+	errs = append(errs, loadAll(modules))
 	return errors.Join(errs...)
 }
 
-func loadAll() error {
+func loadAll(modules []string) error {
 	found, err := filepath.Glob("/lib/modules/*/modules.dep")
 	if err != nil || len(found) == 0 {
 		return errors.Join(err, errors.New("no modules.dep in the initramfs"))
@@ -96,7 +99,7 @@ func loadAll() error {
 		byName[strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".ko"), "-", "_")] = path
 	}
 	var errs []error
-	for _, driver := range drivers {
+	for _, driver := range modules {
 		path, there := byName[driver]
 		if !there {
 			continue
