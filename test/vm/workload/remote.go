@@ -25,6 +25,8 @@ func connectRemote(console func(string, ...any)) {
 	} else {
 		console("a remote disk is connected")
 	}
+	// The agent knows by this that it is the first process of a machine, not of a container.
+	_ = unix.Unmount("/proc", unix.MNT_DETACH)
 	console("failed: %v", unix.Exec("/init", []string{"/init"}, os.Environ()))
 	select {}
 }
