@@ -79,7 +79,8 @@ func (s *server) script(service string, boot prepared) string {
 		"#!ipxe", "# boot configuration " + note,
 		"set service " + service,
 		"kernel " + layer("kernel") + " initrd=initrd gl.ovl=/:tmpfs gl.url=" + layer("squashfs") + " gl.live=1 ip=any ignition.firstboot=1" +
-			" ignition.config.url=${service}/ignition/${uuid} ignition.platform.id=metal console=ttyS0,115200 console=tty0 console=ttyAMA0" + arguments,
+			" ignition.config.url=${service}/ignition/${uuid} ignition.platform.id=metal console=ttyS0,115200 console=tty0" +
+			" console=ttyAMA0" + arguments,
 		strings.Join(initrds, "\n"), "boot", "",
 	}, "\n")
 }

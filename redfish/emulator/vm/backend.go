@@ -69,7 +69,7 @@ func New(options Options) (*Backend, error) {
 		return nil, errors.New("virtual machines: Directory is empty: name a folder for consoles and sockets")
 	}
 	images := filepath.Join(options.Directory, "images")
-	if err := os.MkdirAll(images, 0o755); err != nil {
+	if err := os.MkdirAll(images, 0o750); err != nil {
 		return nil, err
 	}
 	return &Backend{options: options, accelerator: options.Accelerator, fetcher: newFetcher(options.HTTP, images)}, nil

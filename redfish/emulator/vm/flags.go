@@ -37,7 +37,8 @@ func (d Description) smbios(id emulator.Identity) []string {
 	return []string{
 		"-smbios", options("type=0", "vendor", "metalaw", "version", biosVersion),
 		"-smbios", options("type=1", "uuid", id.UUID, "serial", id.SerialNumber, "manufacturer", id.Manufacturer, "product", id.Model),
-		"-smbios", options("type=17", "loc_pfx", dimm.Locator, "manufacturer", dimm.Manufacturer, "serial", dimm.SerialNumber, "part", dimm.PartNumber),
+		"-smbios", options("type=17", "loc_pfx", dimm.Locator, "manufacturer", dimm.Manufacturer,
+			"serial", dimm.SerialNumber, "part", dimm.PartNumber),
 	}
 }
 
@@ -66,7 +67,8 @@ func (d Description) networkFlags(f files, boot source) []string {
 			hub := fmt.Sprintf("hubid=%d", i)
 			netdev = fmt.Sprintf("port%d", i)
 			args = append(args,
-				"-netdev", options(fmt.Sprintf("dgram,id=wire%d,local.type=unix,remote.type=unix", i), "local.path", f.guestFrames(i), "remote.path", f.frames(i)),
+				"-netdev", options(fmt.Sprintf("dgram,id=wire%d,local.type=unix,remote.type=unix", i),
+					"local.path", f.guestFrames(i), "remote.path", f.frames(i)),
 				"-netdev", fmt.Sprintf("hubport,id=hubuser%d,%s,netdev=%s", i, hub, user),
 				"-netdev", fmt.Sprintf("hubport,id=hubwire%d,%s,netdev=wire%d", i, hub, i),
 				"-netdev", fmt.Sprintf("hubport,id=%s,%s", netdev, hub))

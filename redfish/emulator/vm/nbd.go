@@ -169,45 +169,49 @@ func (s *Server) talk(from io.Reader, to io.Writer) error {
 		return err
 	}
 	for {
-		var magic uint64
-		var option, length uint32
-		if err := receive(from, &magic, &option, &length); err != nil {
+		begins, err := s.negotiate(from, to, flags)
+		if err != nil {
 			return err
 		}
-		if magic != nbdOption || length > nbdLongestParam {
-			return fmt.Errorf("NBD: option %d is no option", option)
+		if begins {
+			return s.answer(from, to)
 		}
-		if _, err := io.CopyN(io.Discard, from, int64(length)); err != nil {
-			return err
+	}
+}
+
+// negotiate answers one option; begins says that requests come next.
+func (s *Server) negotiate(from io.Reader, to io.Writer, flags uint32) (begins bool, err error) {
+	var magic uint64
+	var option, length uint32
+	if err := receive(from, &magic, &option, &length); err != nil {
+		return false, err
+	}
+	if magic != nbdOption || length > nbdLongestParam {
+		return false, fmt.Errorf("NBD: option %d is no option", option)
+	}
+	if _, err := io.CopyN(io.Discard, from, int64(length)); err != nil {
+		return false, err
+	}
+	reply := func(kind uint32, data ...any) error {
+		size := 0
+		for _, word := range data {
+			size += binary.Size(word)
 		}
-		reply := func(kind uint32, data ...any) error {
-			size := 0
-			for _, word := range data {
-				size += binary.Size(word)
-			}
-			return send(to, append([]any{uint64(nbdOptionReply), option, kind, uint32(size)}, data...)...)
+		return send(to, append([]any{uint64(nbdOptionReply), option, kind, uint32(size)}, data...)...)
+	}
+	switch option {
+	case nbdExportName:
+		words := []any{uint64(s.size), uint16(nbdFlags)}
+		if flags&2 == 0 {
+			words = append(words, [124]byte{})
 		}
-		switch option {
-		case nbdExportName:
-			var padding [124]byte
-			if flags&2 != 0 {
-				return errors.Join(send(to, uint64(s.size), uint16(nbdFlags)), s.answer(from, to))
-			}
-			return errors.Join(send(to, uint64(s.size), uint16(nbdFlags), padding), s.answer(from, to))
-		case nbdGo, nbdInfoOption:
-			if err := errors.Join(reply(nbdInfo, uint16(0), uint64(s.size), uint16(nbdFlags)), reply(nbdAck)); err != nil {
-				return err
-			}
-			if option == nbdGo {
-				return s.answer(from, to)
-			}
-		case nbdAbort:
-			return reply(nbdAck)
-		default:
-			if err := reply(nbdUnsupported); err != nil {
-				return err
-			}
-		}
+		return true, send(to, words...)
+	case nbdGo, nbdInfoOption:
+		return option == nbdGo, errors.Join(reply(nbdInfo, uint16(0), uint64(s.size), uint16(nbdFlags)), reply(nbdAck))
+	case nbdAbort:
+		return false, errors.Join(reply(nbdAck), io.EOF)
+	default:
+		return false, reply(nbdUnsupported)
 	}
 }
 
@@ -246,9 +250,9 @@ func (s *Server) answer(from io.Reader, to io.Writer) error {
 
 // carryOut does what a request asks for, or what the faults make of it.
 func (s *Server) carryOut(kind uint16, offset, length int64, data []byte) (code uint32, read []byte) {
+	changes := kind == nbdWrite || kind == nbdTrim || kind == nbdWriteZeroes
 	s.mu.Lock()
 	faults := s.faults
-	changes := kind == nbdWrite || kind == nbdTrim || kind == nbdWriteZeroes
 	if changes {
 		s.writes++
 	}
@@ -256,21 +260,22 @@ func (s *Server) carryOut(kind uint16, offset, length int64, data []byte) (code 
 	if faults.Delay > 0 {
 		time.Sleep(faults.Delay)
 	}
-	if offset < 0 || offset+length > s.size {
+	switch {
+	case offset < 0 || offset+length > s.size || kind == nbdRead && length > nbdLongest:
 		return nbdEINVAL, nil
-	}
-	if changes && faults.Fails.meets(offset, length) {
+	case changes && faults.Fails.meets(offset, length):
 		return nbdEIO, nil
-	}
-	if changes && faults.Lies.meets(offset, length) {
+	case changes && faults.Lies.meets(offset, length):
 		return 0, nil
 	}
+	return s.touch(kind, offset, length, data)
+}
+
+// touch reads or writes the file.
+func (s *Server) touch(kind uint16, offset, length int64, data []byte) (code uint32, read []byte) {
 	var err error
 	switch kind {
 	case nbdRead:
-		if length > nbdLongest {
-			return nbdEINVAL, nil
-		}
 		read = make([]byte, length)
 		_, err = s.file.ReadAt(read, offset)
 	case nbdWrite:

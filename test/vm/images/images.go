@@ -37,8 +37,8 @@ func Load(root, dir string) (map[string]bootprovider.Image, error) {
 	}
 	all := map[string]bootprovider.Image{}
 	for name, folder := range map[string]string{Probe: "cloud", ProbeFull: "amd64"} {
-		image := bootprovider.Image{Kernel: filepath.Join(root, "bin/vm-image", folder, "vmlinuz"),
-			Initramfs: []string{filepath.Join(root, "bin/vm-image", folder, "initramfs.zst")}}
+		image := bootprovider.Image{Kernel: filepath.Join(root, "bin", "vm-image", folder, "vmlinuz"),
+			Initramfs: []string{filepath.Join(root, "bin", "vm-image", folder, "initramfs.zst")}}
 		for _, file := range append([]string{image.Kernel}, image.Initramfs...) {
 			if _, err := os.Stat(file); err != nil {
 				return nil, fmt.Errorf("images of virtual machines: %w: run `make vm-images`", err)

@@ -3,7 +3,8 @@
 //go:build linux
 
 // Command workload is the operating system of a tenant in the tests of virtual machines: it runs as /workload of the agent's own
-// initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed. As /remote it connects a remote disk and becomes the agent.
+// initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed. As
+// /remote it connects a remote disk and becomes the agent.
 package main
 
 import (
@@ -129,7 +130,9 @@ func load(path string) error {
 // disks waits until no more disks appear and returns their devices.
 func disks() []string {
 	var found []string
-	for began, last := time.Now(), time.Now(); time.Since(began) < most && (len(found) == 0 || time.Since(last) < settle); time.Sleep(50 * time.Millisecond) {
+	began, last := time.Now(), time.Now()
+	for time.Since(began) < most && (len(found) == 0 || time.Since(last) < settle) {
+		time.Sleep(50 * time.Millisecond)
 		entries, err := os.ReadDir("/sys/block")
 		if err != nil {
 			continue

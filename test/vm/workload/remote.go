@@ -65,7 +65,8 @@ func remote() error {
 	if err != nil {
 		return err
 	}
-	_, err = fabrics.WriteString("transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=remote,hostnqn=nqn.2014-08.org.nvmexpress:uuid:4c4c4544-0042-4a10-8051-000000000000")
+	_, err = fabrics.WriteString("transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=remote," +
+		"hostnqn=nqn.2014-08.org.nvmexpress:uuid:4c4c4544-0042-4a10-8051-000000000000")
 	return errors.Join(err, fabrics.Close())
 }
 
@@ -92,6 +93,7 @@ func loopback() error {
 		rest  [22]byte
 	}{flags: unix.IFF_UP}
 	copy(request.name[:], "lo")
+	//nolint:gosec // The kernel takes a struct ifreq.
 	if _, _, code := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); code != 0 {
 		return fmt.Errorf("interface lo: %w", code)
 	}
