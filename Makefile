@@ -214,7 +214,7 @@ $(BIN)/metalaw-image:
 ##@ Parts
 
 .PHONY: control-plane
-control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (once, about five minutes).
+control-plane: ## Download or build etcd, kube-apiserver, kube-controller-manager and kubectl (once, at most seven minutes).
 	@test/controlplane/build.sh
 
 # What virtual machines need of Debian; on other systems the programs have to be there.

@@ -72,7 +72,8 @@ type Agent struct {
 }
 
 // Run reports at once, and then at each interval at which there is something to report, until ctx ends, which is no error.
-// For PurposeWipe it erases in between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current. An agent
+// For PurposeWipe it erases in between, once. It returns an error only where going on is of no use: the wipe was refused or is no
+// longer current. An agent
 // whose report was accepted once and is refused later has served, and returns without an error: a server that is left running
 // after its inspection is not booted anew, and its token counts no more.
 func (a *Agent) Run(ctx context.Context) error {

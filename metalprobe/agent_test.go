@@ -48,7 +48,7 @@ func (f *fakeRegistry) Register(context.Context, string, Data) error {
 
 func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
 	f.mu.Lock()
-	if !f.greeted { // the question for what is proved comes once, with the first disk
+	if !f.greeted { // the question for what is proved comes first, once
 		defer f.mu.Unlock()
 		f.greeted = true
 		return WipeStatus{Current: true, Proved: f.proved}, nil

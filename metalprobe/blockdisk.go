@@ -37,7 +37,7 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 			continue
 		}
 		disks = append(disks, &blockDisk{
-			info: info, verdict: verdict, flags: os.O_EXCL, lane: h.lane(name, verdict), guard: func() error {
+			info: info, verdict: verdict, flags: os.O_EXCL, lane: laneOf(h.sys().Resolve("sys/block/"+name), verdict), guard: func() error {
 				h.contents.forget(info.Name)
 				return h.mayErase(info)
 			},
@@ -51,8 +51,12 @@ func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.
 
 // mayErase refuses a disk that is not ours to erase or is in use, as the machine says it now.
 func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
-	if !h.exists("sys/block/" + info.Name) {
+	if !h.sys().Exists("sys/block/" + info.Name) {
 		return errors.New("it is gone; check its cabling")
+	}
+	dir := "sys/block/" + info.Name
+	if info.WWID != h.wwid(dir) && info.WWID != "" || info.Serial != h.serial(dir) && info.Serial != "" {
+		return errors.New("another disk has its name now; leave the disks in their bays, and repeat the wipe")
 	}
 	if use := h.InUse(info.Name); use != "" {
 		return fmt.Errorf("%s; the agent must run from memory", use)
@@ -63,12 +67,12 @@ func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	return nil
 }
 
-// lane is the path of the adapter that a volume shares with others; empty for other disks.
-func (h *Host) lane(name string, verdict Verdict) string {
+// laneOf is the path of the adapter that a volume shares with others; empty for other disks.
+func laneOf(place string, verdict Verdict) string {
 	if !verdict.OverwriteOnly {
 		return ""
 	}
-	parts := strings.Split(h.resolve("sys/block/"+name), "/")
+	parts := strings.Split(place, "/")
 	for i, part := range parts {
 		if scsiHost.MatchString(part) {
 			return strings.Join(parts[:i], "/")

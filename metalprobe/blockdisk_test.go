@@ -65,10 +65,10 @@ func TestEraseStopsWhenItsContextEnds(t *testing.T) {
 func TestOnlyVolumesOfOneAdapterShareALane(t *testing.T) {
 	host := sysfs(t, raid+sata)
 	volume := Verdict{Standing: DiskOurs, OverwriteOnly: true}
-	if got := host.lane("sda", volume); got != "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0" {
+	if got := laneOf(host.sys().Resolve("sys/block/sda"), volume); got != "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0" {
 		t.Errorf("got %q", got)
 	}
-	if got := host.lane("sda", Verdict{Standing: DiskOurs}); got != "" {
+	if got := laneOf(host.sys().Resolve("sys/block/sda"), Verdict{Standing: DiskOurs}); got != "" {
 		t.Errorf("a disk that is no volume has the lane %q", got)
 	}
 }
@@ -90,6 +90,25 @@ func TestInWhatLanguageADriveTakesCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := protocolOf(c.disk, c.verdict); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestADiskThatWasExchangedIsNotErased(t *testing.T) {
+	host := sysfs(t, localNVMe+"devices/"+pci+"/nvme/nvme0/serial: THIS\n"+at("nvme0n1", pci+"/nvme/nvme0", "wwid", "eui.1"))
+	for name, c := range map[string]struct {
+		info policyv1alpha1.BlockDevice
+		want string
+	}{
+		"the same disk":         {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THIS", WWID: "eui.1"}, ""},
+		"another serial number": {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THAT", WWID: "eui.1"}, "another disk has its name now"},
+		"another wwid":          {policyv1alpha1.BlockDevice{Name: "nvme0n1", Serial: "THIS", WWID: "eui.2"}, "another disk has its name now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := host.mayErase(c.info)
+			if (err == nil) != (c.want == "") || (err != nil && !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}

@@ -4,17 +4,15 @@ package metalprobe
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"net"
-	"strconv"
-	"strings"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/kernel"
+	"github.com/metalaw/metalaw/metalprobe/nic"
 )
 
 // Host reads the hardware of a Linux machine from its /sys and /proc.
@@ -27,7 +25,7 @@ type Host struct {
 	// Addresses lists the IP addresses of an interface; nil lists none.
 	Addresses func(name string) ([]string, error)
 	// Link tells what a driver says of an interface.
-	Link func(name string) (Link, error)
+	Link func(name string) (nic.Link, error)
 	// Neighbors lists what was heard by LLDP so far.
 	Neighbors func() ([]policyv1alpha1.LLDPInterface, error)
 	// Sharing asks an NVMe drive whether other hosts may use a namespace; nil leaves that unknown, and the disk is refused.
@@ -51,13 +49,6 @@ type Host struct {
 	contents contents
 }
 
-// Link is what a driver says of a network interface.
-type Link struct {
-	Driver, Firmware string
-	// Modes are the link modes that it can do, Ports the kinds of port.
-	Modes, Ports []string
-}
-
 // InterfaceAddresses lists the IP addresses of an interface of this machine, link-local ones left out.
 func InterfaceAddresses(name string) ([]string, error) {
 	device, err := net.InterfaceByName(name)
@@ -78,79 +69,5 @@ func InterfaceAddresses(name string) ([]string, error) {
 	return found, nil
 }
 
-// word reads a file of one value; empty where there is none.
-func (h *Host) word(name string) string {
-	content, err := fs.ReadFile(h.Root, name)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(strings.Trim(string(content), "\x00\n"))
-}
-
-func (h *Host) number(name string) int64 {
-	value, err := strconv.ParseInt(h.word(name), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return value
-}
-
-func (h *Host) exists(name string) bool {
-	_, err := fs.Stat(h.Root, name)
-	return err == nil
-}
-
-// list names the entries of a directory; none where it does not exist.
-func (h *Host) list(name string) ([]string, error) {
-	entries, err := fs.ReadDir(h.Root, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing /%s: %w", name, err)
-	}
-	names := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names, nil
-}
-
-// dmi reads what the kernel shows of the firmware's tables.
-func (h *Host) dmi(data *Data) error {
-	const dir = "sys/class/dmi/id/"
-	data.SystemInfo = policyv1alpha1.SystemInfo{
-		BIOSInformation: policyv1alpha1.BIOSInformation{
-			Vendor:  h.word(dir + "bios_vendor"),
-			Version: h.word(dir + "bios_version"),
-			Date:    h.word(dir + "bios_date"),
-		},
-		SystemInformation: policyv1alpha1.SystemInformation{
-			Manufacturer: h.word(dir + "sys_vendor"),
-			ProductName:  h.word(dir + "product_name"),
-			Version:      h.word(dir + "product_version"),
-			SerialNumber: h.word(dir + "product_serial"),
-			UUID:         strings.ToLower(h.word(dir + "product_uuid")),
-			SKUNumber:    h.word(dir + "product_sku"),
-			Family:       h.word(dir + "product_family"),
-		},
-		BoardInformation: policyv1alpha1.BoardInformation{
-			Manufacturer: h.word(dir + "board_vendor"),
-			Product:      h.word(dir + "board_name"),
-			Version:      h.word(dir + "board_version"),
-			SerialNumber: h.word(dir + "board_serial"),
-			AssetTag:     h.word(dir + "board_asset_tag"),
-		},
-	}
-	return nil
-}
-
-// uevent reads one key of a device's uevent file.
-func (h *Host) uevent(device, key string) string {
-	for line := range strings.Lines(h.word(device + "/uevent")) {
-		if value, found := strings.CutPrefix(line, key+"="); found {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
+// sys reads what the kernel shows.
+func (h *Host) sys() kernel.Tree { return kernel.Tree{Root: h.Root} }

@@ -6,14 +6,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/blank"
-	"github.com/metalaw/metalaw/metalprobe/erasure"
 )
 
 // contentLimits is how many times longer than a collector the reading of a disk may take.
@@ -50,16 +46,13 @@ func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDev
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	late := false
-	readings := make([]*reading, len(disks))
+	begun := map[*policyv1alpha1.BlockDevice]*reading{}
 	for i := range disks {
-		if disks[i].Content == "" { // a medium that hides is unreadable already
-			readings[i] = h.begin(context.WithoutCancel(ctx), disks[i], limit)
+		if disk := &disks[i]; disk.Content == "" { // a medium that hides is unreadable already
+			begun[disk] = h.begin(context.WithoutCancel(ctx), *disk, limit)
 		}
 	}
-	for i, r := range readings {
-		if r == nil {
-			continue
-		}
+	for disk, r := range begun {
 		if !late {
 			select {
 			case <-r.ended:
@@ -71,9 +64,9 @@ func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDev
 		}
 		select {
 		case <-r.ended:
-			disks[i].Content, disks[i].ContentFound = r.content, r.found
+			disk.Content, disk.ContentFound = r.content, r.found
 		default:
-			disks[i].Content, disks[i].ContentFound = policyv1alpha1.ContentUnreadable, fmt.Sprintf("not read within %s", limit)
+			disk.Content, disk.ContentFound = policyv1alpha1.ContentUnreadable, fmt.Sprintf("not read within %s", limit)
 		}
 	}
 }
@@ -101,14 +94,4 @@ func (h *Host) begin(ctx context.Context, disk policyv1alpha1.BlockDevice, limit
 		r.content, r.found = h.Content(ctx, disk.Path)
 	}()
 	return r
-}
-
-// DiskContent reads whether a disk of this machine holds data, and where. It never writes.
-func DiskContent(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string) {
-	disk, err := erasure.Open(path, os.O_RDONLY)
-	if err != nil {
-		return policyv1alpha1.ContentUnreadable, err.Error()
-	}
-	defer func() { _ = disk.Close() }() // nothing was written
-	return blank.Read(ctx, disk, rand.Int64N)
 }

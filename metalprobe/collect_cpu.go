@@ -13,7 +13,7 @@ import (
 // cpus groups the logical processors of /proc/cpuinfo by package.
 // Where the kernel names no packages (ARM) they count as one.
 func (h *Host) cpus(data *Data) error {
-	text := h.word("proc/cpuinfo")
+	text := h.sys().Word("proc/cpuinfo")
 	if text == "" {
 		return nil
 	}

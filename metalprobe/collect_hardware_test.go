@@ -16,12 +16,13 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/nic"
 )
 
 func TestCollectReadsMemoryModules(t *testing.T) {
 	slot := make([]byte, 0x28)
 	slot[0], slot[1], slot[0x0d], slot[0x10] = 17, byte(len(slot)), 0x40, 1
-	table := append(slot, "DIMM A1\x00\x00\x7f\x04\x00\x00\x00\x00"...)
+	table := slices.Concat(slot, []byte("DIMM A1\x00\x00\x7f\x04\x00\x00\x00\x00"))
 	for name, c := range map[string]struct {
 		table []byte
 		want  []policyv1alpha1.MemoryDevice
@@ -59,8 +60,8 @@ devices/pci0000:00/0000:00:03.0/virtio0/uevent: DRIVER=virtio_net
 
 func TestCollectReadsANetworkCard(t *testing.T) {
 	host := sysfs(t, onVirtio)
-	host.Link = func(string) (Link, error) {
-		return Link{Driver: "other", Firmware: "14.1", Modes: []string{"25000baseCR/Full"}, Ports: []string{"FIBRE"}}, nil
+	host.Link = func(string) (nic.Link, error) {
+		return nic.Link{Driver: "other", Firmware: "14.1", Modes: []string{"25000baseCR/Full"}, Ports: []string{"FIBRE"}}, nil
 	}
 	host.Neighbors = func() ([]policyv1alpha1.LLDPInterface, error) {
 		return []policyv1alpha1.LLDPInterface{{Name: "eth0", Neighbors: []policyv1alpha1.LLDPNeighbor{{SystemName: "leaf1"}}}}, errors.New("eth1: down")
@@ -126,12 +127,12 @@ func TestWhereADiskSits(t *testing.T) {
 
 func TestACollectorThatHangsIsPartOfTheReport(t *testing.T) {
 	hang := make(chan struct{})
-	host := &Host{Root: tree("sys/class/net/eth0/device/x: 1\nsys/class/dmi/id/sys_vendor: Acme"), Limit: 100 * time.Millisecond,
+	host := &Host{Root: tree("sys/class/net/eth0/device/x: 1\nsys/class/dmi/id/sys_vendor: Acme"), Limit: time.Second,
 		Addresses: func(string) ([]string, error) { <-hang; return nil, nil },
 		Problems: func() []policyv1alpha1.ProbeProblem {
 			return []policyv1alpha1.ProbeProblem{{Source: "module", Message: "ahci"}}
 		}}
-	for _, want := range []string{"not read within 100ms", "a former reading has not ended"} {
+	for _, want := range []string{"not read within 1s", "a former reading has not ended"} {
 		got, err := host.Collect(t.Context())
 		if err == nil || got.SystemInfo.SystemInformation.Manufacturer != "Acme" {
 			t.Errorf("got %+v, %v", got.SystemInfo, err)
@@ -142,7 +143,7 @@ func TestACollectorThatHangsIsPartOfTheReport(t *testing.T) {
 		}
 	}
 	close(hang)
-	for host.running.begin("network") == false { // until the reading has ended
+	for !host.running.begin("network") { // until the reading has ended
 		select {
 		case <-t.Context().Done():
 			return
@@ -190,23 +191,26 @@ func TestEachDiskOfTheMachineIsReadOnce(t *testing.T) {
 
 func TestADiskThatDoesNotAnswerInTimeIsUnreadable(t *testing.T) {
 	host := sysfs(t, sata)
-	host.Limit = 5 * time.Millisecond
-	hang, ended := make(chan struct{}), make(chan struct{})
+	host.Limit = time.Millisecond
+	hang := make(chan struct{})
 	host.Content = func(context.Context, string) (policyv1alpha1.DiskContent, string) {
-		defer close(ended)
 		<-hang
 		return policyv1alpha1.ContentBlank, ""
 	}
-	if diff := cmp.Diff([]string{"sda Unreadable not read within 15ms"}, contentsOf(t, host)); diff != "" {
-		t.Errorf("contents (-want +got):\n%s", diff)
+	read := func() string {
+		disks := []policyv1alpha1.BlockDevice{{Name: "sda", Path: "/dev/sda"}}
+		host.readContents(t.Context(), disks)
+		return string(disks[0].Content) + " " + disks[0].ContentFound
+	}
+	if got, want := read(), "Unreadable not read within 3ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	close(hang)
-	<-ended
 	for _, r := range host.contents.disks {
 		<-r.ended
 	}
-	if diff := cmp.Diff([]string{"sda Blank"}, contentsOf(t, host)); diff != "" {
-		t.Errorf("later (-want +got):\n%s", diff)
+	if got, want := read(), "Blank "; got != want {
+		t.Errorf("later: got %q, want %q", got, want)
 	}
 }
 
@@ -303,13 +307,15 @@ func TestADoubtRefusesADiskThatThePolicyDoesNotAllow(t *testing.T) {
 		"a shelf of disks":                       {sas + inEnclosure(shelf, "ACME", "JBOD60"), "sda", none, "it is in the enclosure ACME JBOD60 0:0:8:0 (Slot 03)", DiskOurs},
 		"a shelf of a maker of servers":          {sas + inEnclosure(shelf, "DELL", "MD1400"), "sda", none, "it is in the enclosure DELL MD1400", DiskOurs},
 		"an enclosure without a name":            {sas + inEnclosure(shelf, "", ""), "sda", none, "it is in the enclosure 0:0:8:0", DiskOurs},
-		"NVMe of a DPU":                          {strings.ReplaceAll(localNVMe, "0x144d", "0x15b3"), "nvme0n1", none, "its controller nvme0 is of a DPU", DiskOurs},
-		"shared NVMe":                            {localNVMe, "nvme0n1", func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }, "another host may use it", DiskOurs},
-		"a virtio disk of a server":              {virtioDisk, "vda", none, "it is a virtio disk", DiskOurs},
-		"a remote disk":                          {tcpNVMe, "nvme0n1", none, "it is remote", DiskRefused},
-		"iSCSI":                                  {scsiAt("sda", "platform/host0/session1"), "sda", none, "it is remote", DiskRefused},
-		"a USB SSD":                              {usb, "sda", none, "it is attached over usb", DiskRefused},
-		"an unknown transport":                   {strings.ReplaceAll(raid, "megaraid_sas", "someraid"), "sda", none, "how it is attached is not known", DiskRefused},
+		"a shelf, and no driver that tells its disks": {sas + "bus/scsi/devices/0:0:8:0/type: 13\nbus/scsi/devices/0:0:8:0/vendor: ACME\n", "sda", none,
+			"it is in the enclosure ACME 0:0:8:0 (bay not known)", DiskOurs},
+		"NVMe of a DPU":             {strings.ReplaceAll(localNVMe, "0x144d", "0x15b3"), "nvme0n1", none, "its controller nvme0 is of a DPU", DiskOurs},
+		"shared NVMe":               {localNVMe, "nvme0n1", func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }, "another host may use it", DiskOurs},
+		"a virtio disk of a server": {virtioDisk, "vda", none, "it is a virtio disk", DiskOurs},
+		"a remote disk":             {tcpNVMe, "nvme0n1", none, "it is remote", DiskRefused},
+		"iSCSI":                     {scsiAt("sda", "platform/host0/session1"), "sda", none, "it is remote", DiskRefused},
+		"a USB SSD":                 {usb, "sda", none, "it is attached over usb", DiskRefused},
+		"an unknown transport":      {strings.ReplaceAll(raid, "megaraid_sas", "someraid"), "sda", none, "how it is attached is not known", DiskRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := sysfs(t, c.sysfs+"devices/"+pci+"/virtio1/block/vda/serial: V1\ndevices/"+pci+"/nvme/nvme0/nvme0n1/wwid: eui.1\n")
@@ -342,13 +348,17 @@ func TestABackplaneOfTheMachineIsNoShelf(t *testing.T) {
 	}
 }
 
-func FuzzNamePCI(f *testing.F) {
-	f.Add("10de  NVIDIA\n\t2330  H100\n", "10de", "2330")
-	f.Fuzz(func(t *testing.T, list, vendor, product string) {
-		devices := []policyv1alpha1.PCIDevice{{VendorID: vendor, ProductID: product}}
-		namePCI(devices, strings.NewReader(list))
-		if devices[0].VendorID != vendor || len(devices[0].Product) > len(list) {
-			t.Errorf("got %+v", devices[0])
-		}
-	})
+func TestAShelfOfAnotherAdapterOrOfOtherDisksIsNoDoubt(t *testing.T) {
+	const sas = "pci0000:00/0000:00:05.0/host0/port-0:0/end_device-0:0"
+	for name, more := range map[string]string{
+		"another adapter":                    "bus/scsi/devices/10:0:8:0/type: 13\n",
+		"the driver tells the disks of it":   "bus/scsi/devices/0:0:8:0/type: 13\nclass/enclosure/0:0:8:0/components: 4\n",
+		"a backplane that the driver missed": "bus/scsi/devices/0:0:8:0/type: 13\nbus/scsi/devices/0:0:8:0/vendor: DP\nbus/scsi/devices/0:0:8:0/model: BP14G+EXP\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sysfs(t, scsiAt("sda", sas)+more).judge("sda"); got.Standing != DiskOurs {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
 }

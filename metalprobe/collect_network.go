@@ -7,27 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/kernel"
 )
 
 // interfaces reads the ports that have hardware behind them.
 func (h *Host) interfaces(data *Data) error {
-	names, err := h.list("sys/class/net")
+	names, err := h.sys().List("sys/class/net")
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for _, name := range names {
 		dir := path.Join("sys/class/net", name)
-		if !h.exists(dir + "/device") {
+		if !h.sys().Exists(dir + "/device") {
 			continue
 		}
-		port := policyv1alpha1.ProbeNetworkInterface{Name: name, MACAddress: h.word(dir + "/address"), CarrierStatus: h.word(dir + "/operstate")}
+		port := policyv1alpha1.ProbeNetworkInterface{Name: name, MACAddress: h.sys().Word(dir + "/address"), CarrierStatus: h.sys().Word(dir + "/operstate")}
 		if h.Addresses != nil {
 			if port.IPAddresses, err = h.Addresses(name); err != nil {
 				problems = append(problems, fmt.Errorf("addresses of %s: %w", name, err))
@@ -38,9 +36,9 @@ func (h *Host) interfaces(data *Data) error {
 			Name: name,
 			MAC:  port.MACAddress,
 			// A virtio card hangs below its PCI function.
-			PCIAddress: cmp.Or(h.uevent(dir+"/device", "PCI_SLOT_NAME"), pciAddress(h.resolve(dir))),
-			Speed:      speed(h.number(dir + "/speed")),
-			Driver:     h.uevent(dir+"/device", "DRIVER"),
+			PCIAddress: cmp.Or(h.sys().Uevent(dir+"/device", "PCI_SLOT_NAME"), kernel.PCIAddress(h.sys().Resolve(dir))),
+			Speed:      speed(h.sys().Number(dir + "/speed")),
+			Driver:     h.sys().Uevent(dir+"/device", "DRIVER"),
 		}
 		if h.Link != nil {
 			link, err := h.Link(name)
@@ -70,16 +68,4 @@ func speed(megabits int64) string {
 		return ""
 	}
 	return strconv.FormatInt(megabits, 10) + "Mb/s"
-}
-
-var pciFunction = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
-
-// pciAddress finds the PCI function that a device hangs below, by its path; empty where there is none.
-func pciAddress(device string) string {
-	for _, part := range slices.Backward(strings.Split(device, "/")) {
-		if pciFunction.MatchString(part) {
-			return part
-		}
-	}
-	return ""
 }

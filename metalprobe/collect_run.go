@@ -24,8 +24,13 @@ type collector struct {
 
 func (h *Host) collectors() []collector {
 	return []collector{
-		{"firmware", h.dmi}, {"cpu", h.cpus}, {"memory", h.memory}, {"disks", h.disks},
-		{"network", h.interfaces}, {"lldp", h.neighbors}, {"pci", h.pci},
+		{"firmware", func(d *Data) error { d.SystemInfo = h.sys().Firmware(); return nil }},
+		{"cpu", h.cpus},
+		{"memory", func(d *Data) (err error) { d.Memory, err = h.sys().Memory(); return err }},
+		{"disks", h.disks},
+		{"network", h.interfaces},
+		{"lldp", h.neighbors},
+		{"pci", func(d *Data) (err error) { d.PCIDevices, err = h.sys().PCIDevices(); return err }},
 	}
 }
 

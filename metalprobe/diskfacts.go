@@ -4,7 +4,6 @@ package metalprobe
 
 import (
 	"cmp"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -52,7 +51,7 @@ func (h *Host) protocol(name string, facts DiskFacts) erasure.Protocol {
 		return erasure.NVMe
 	case !strings.HasPrefix(name, "sd"):
 		return erasure.NoProtocol
-	case transport == transportSATA, transport == transportSAS && h.word("sys/block/"+name+"/device/vendor") == "ATA":
+	case transport == transportSATA, transport == transportSAS && h.sys().Word("sys/block/"+name+"/device/vendor") == "ATA":
 		return erasure.ATA
 	}
 	return erasure.SCSI
@@ -65,54 +64,44 @@ func named(list []string, identities ...string) bool {
 
 // facts reads what /sys tells of one disk.
 func (h *Host) facts(name string) DiskFacts {
-	dir := h.resolve("sys/block/" + name)
+	dir := h.sys().Resolve("sys/block/" + name)
 	facts := DiskFacts{
 		Name:           name,
 		Device:         strings.TrimPrefix(dir, "sys/"),
-		Removable:      h.word(dir+"/removable") == "1",
-		ReadOnly:       h.word(dir+"/ro") == "1",
+		Removable:      h.sys().Word(dir+"/removable") == "1",
+		ReadOnly:       h.sys().Word(dir+"/ro") == "1",
 		Twins:          h.twins(name),
 		Multipath:      h.multipath(dir),
-		VirtualMachine: h.virtualMachine(),
-		Enclosure:      h.foreignEnclosure(name),
+		VirtualMachine: h.VirtualMachine(),
+		Enclosure:      h.sys().ForeignEnclosure(name),
 	}
 	if isNVMe(name) {
 		facts.Controllers = h.controllers(name, dir)
 	}
 	if strings.HasPrefix(name, "mmcblk") {
-		facts.CardType = h.word(dir + "/device/type")
+		facts.CardType = h.sys().Word(dir + "/device/type")
 	}
 	for part := range strings.SplitSeq(dir, "/") {
 		if scsiHost.MatchString(part) {
-			facts.HostDriver = h.word("sys/class/scsi_host/" + part + "/proc_name")
+			facts.HostDriver = h.sys().Word("sys/class/scsi_host/" + part + "/proc_name")
 		}
 	}
 	return facts
-}
-
-// resolve follows the link that a name of /sys is; a name that is no link stays as it is. What a link of /sys names
-// contains no further link.
-func (h *Host) resolve(name string) string {
-	target, err := fs.ReadLink(h.Root, name)
-	if err != nil || path.IsAbs(target) {
-		return name
-	}
-	return path.Join(path.Dir(name), target)
 }
 
 // controllers finds every controller of a namespace's subsystem. With native multipath the disk hangs below the
 // subsystem, and its paths are hidden disks (nvme0c1n1 is the path of nvme0n1 by controller nvme1); else it hangs below
 // its controller, and only the subsystem names both. It returns none where it cannot tell.
 func (h *Host) controllers(name, dir string) []NVMeController {
-	parent := path.Base(h.resolve(dir + "/device"))
+	parent := path.Base(h.sys().Resolve(dir + "/device"))
 	var names []string
 	if controllerName.MatchString(parent) {
 		names = append(names, parent)
 	}
-	subsystems, _ := h.list("sys/class/nvme-subsystem") // none is an answer: the disk is refused
+	subsystems, _ := h.sys().List("sys/class/nvme-subsystem") // none is an answer: the disk is refused
 	known := false
 	for _, subsystem := range subsystems {
-		entries, _ := h.list("sys/class/nvme-subsystem/" + subsystem)
+		entries, _ := h.sys().List("sys/class/nvme-subsystem/" + subsystem)
 		if subsystem != parent && !slices.Contains(entries, parent) {
 			continue
 		}
@@ -127,7 +116,7 @@ func (h *Host) controllers(name, dir string) []NVMeController {
 	var found []NVMeController
 	for _, controller := range slices.Compact(names) {
 		base := "sys/class/nvme/" + controller
-		found = append(found, NVMeController{Name: controller, Transport: h.word(base + "/transport"), PCIVendor: h.word(base + "/device/vendor")})
+		found = append(found, NVMeController{Name: controller, Transport: h.sys().Word(base + "/transport"), PCIVendor: h.sys().Word(base + "/device/vendor")})
 	}
 	return found
 }
@@ -135,7 +124,7 @@ func (h *Host) controllers(name, dir string) []NVMeController {
 // hiddenPaths names the controllers by which native multipath reaches a namespace.
 func (h *Host) hiddenPaths(name string) []string {
 	numbers := namespaceName.FindStringSubmatch(name)
-	disks, err := h.list("sys/block")
+	disks, err := h.sys().List("sys/block")
 	if numbers == nil || err != nil {
 		return nil
 	}
@@ -152,14 +141,14 @@ func (h *Host) hiddenPaths(name string) []string {
 // twins names the other visible disks with the same wwid.
 func (h *Host) twins(name string) []string {
 	wwid := h.wwid("sys/block/" + name)
-	disks, err := h.list("sys/block")
+	disks, err := h.sys().List("sys/block")
 	if wwid == "" || err != nil {
 		return nil
 	}
 	var found []string
 	for _, other := range disks {
 		dir := "sys/block/" + other
-		if other != name && h.word(dir+"/hidden") != "1" && h.exists(dir+"/device") && h.wwid(dir) == wwid {
+		if other != name && h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == wwid {
 			found = append(found, other)
 		}
 	}
@@ -167,28 +156,28 @@ func (h *Host) twins(name string) []string {
 }
 
 func (h *Host) wwid(dir string) string {
-	return cmp.Or(h.word(dir+"/wwid"), h.word(dir+"/device/wwid"))
+	return cmp.Or(h.sys().Word(dir+"/wwid"), h.sys().Word(dir+"/device/wwid"))
 }
 
 // multipath names the device-mapper multipath device on top of a disk.
 func (h *Host) multipath(dir string) string {
-	holders, _ := h.list(dir + "/holders") // other holders are for InUse
+	holders, _ := h.sys().List(dir + "/holders") // other holders are for InUse
 	for _, holder := range holders {
-		if strings.HasPrefix(h.word("sys/block/"+holder+"/dm/uuid"), "mpath-") {
+		if strings.HasPrefix(h.sys().Word("sys/block/"+holder+"/dm/uuid"), "mpath-") {
 			return holder
 		}
 	}
 	return ""
 }
 
-// virtualMachine is true where the firmware's tables name a hypervisor. What they do not say is a real machine.
-func (h *Host) virtualMachine() bool {
+// VirtualMachine is true where the firmware's tables name a hypervisor. What they do not say is a real machine.
+func (h *Host) VirtualMachine() bool {
 	const dir = "sys/class/dmi/id/"
 	for _, field := range []string{"sys_vendor", "product_name", "chassis_vendor", "bios_vendor"} {
-		word := h.word(dir + field)
+		word := h.sys().Word(dir + field)
 		if slices.ContainsFunc(hypervisors, func(begin string) bool { return strings.HasPrefix(word, begin) }) {
 			return true
 		}
 	}
-	return h.word(dir+"sys_vendor") == "Microsoft Corporation" && h.word(dir+"product_name") == "Virtual Machine"
+	return h.sys().Word(dir+"sys_vendor") == "Microsoft Corporation" && h.sys().Word(dir+"product_name") == "Virtual Machine"
 }

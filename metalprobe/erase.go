@@ -47,6 +47,12 @@ type Disk interface {
 // where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
 	w := &wiping{Agent: a, sending: make(chan struct{}, 1), quarters: make(chan int32, 3), report: WipeReport{State: policyv1alpha1.WipeRunning}}
+	// The registry knows what a former boot proved until it hears the first report of this one. Without an answer nothing is proved.
+	status, err := a.Registry.WipeStatus(ctx, a.UUID)
+	if status, err = permitted(ctx, status, err); err != nil {
+		return err
+	}
+	w.proved = status.Proved
 	disks, skipped, err := a.Disks(ctx)
 	if err != nil {
 		w.report.State, w.report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
@@ -56,7 +62,9 @@ func (a *Agent) wipe(ctx context.Context) error {
 		if excuse := excused(a.Wipe.Excused, disk.Info()); excuse != "" {
 			verdict := disk.Verdict()
 			verdict.Reason = strings.TrimSuffix("the policy excuses "+excuse+": "+verdict.Reason, ": ")
-			skipped = append(skipped, Skip(disk.Info(), verdict))
+			left := Skip(disk.Info(), verdict)
+			left.Excused = true
+			skipped = append(skipped, left)
 			a.Log.Warn("disk left as it is", "server", a.UUID, "disk", disk.Info().Path, "because", verdict.Reason)
 			continue
 		}

@@ -34,14 +34,14 @@ func (h *Host) hiddenMedia() []medium {
 
 // nvdimms lists persistent memory where no disk shows it: it is not configured, or is used as memory. A disk of it is judged as others.
 func (h *Host) nvdimms() (media []medium) {
-	disks, _ := h.list("sys/block") // an error shows where disks are read
+	disks, _ := h.sys().List("sys/block") // an error shows where disks are read
 	if slices.ContainsFunc(disks, func(name string) bool { return strings.HasPrefix(name, "pmem") }) {
 		return nil
 	}
-	devices, _ := h.list("sys/bus/nd/devices") // none is an answer: there is no persistent memory
+	devices, _ := h.sys().List("sys/bus/nd/devices") // none is an answer: there is no persistent memory
 	for _, name := range devices {
 		if strings.HasPrefix(name, "nmem") {
-			info := policyv1alpha1.BlockDevice{Name: name, Serial: h.word("sys/bus/nd/devices/" + name + "/nfit/serial")}
+			info := policyv1alpha1.BlockDevice{Name: name, Serial: h.sys().Word("sys/bus/nd/devices/" + name + "/nfit/serial")}
 			media = append(media, refusedMedium(info, "nvdimm", "it is persistent memory that no disk shows; erase it in the BIOS or with ndctl"))
 		}
 	}
@@ -53,7 +53,7 @@ func (h *Host) detached() (media []medium) {
 	if h.Namespaces == nil {
 		return nil
 	}
-	controllers, _ := h.list("sys/class/nvme") // an error shows where disks are read
+	controllers, _ := h.sys().List("sys/class/nvme") // an error shows where disks are read
 	type subsystem struct {
 		name              string
 		allocated, active []uint32
@@ -63,10 +63,10 @@ func (h *Host) detached() (media []medium) {
 	byName := map[string]*subsystem{}
 	for _, controller := range controllers {
 		base := "sys/class/nvme/" + controller
-		if h.word(base+"/transport") != "pcie" {
+		if h.sys().Word(base+"/transport") != "pcie" {
 			continue
 		}
-		id := h.word(base + "/subsysnqn")
+		id := h.sys().Word(base + "/subsysnqn")
 		if id == "" {
 			id = controller
 		}
@@ -87,7 +87,8 @@ func (h *Host) detached() (media []medium) {
 		}
 		if reason != "" {
 			base := "sys/class/nvme/" + s.name
-			info := policyv1alpha1.BlockDevice{Name: s.name, Model: h.word(base + "/model"), Serial: h.word(base + "/serial"), Firmware: h.word(base + "/firmware_rev")}
+			info := policyv1alpha1.BlockDevice{Name: s.name, Model: h.sys().Word(base + "/model"), Serial: h.sys().Word(base + "/serial"),
+				Firmware: h.sys().Word(base + "/firmware_rev")}
 			media = append(media, refusedMedium(info, "nvme/pcie", reason))
 		}
 	}
@@ -96,14 +97,16 @@ func (h *Host) detached() (media []medium) {
 
 // unusable lists fixed disks for which the kernel shows no capacity: they do not start, or have a format that the kernel does not know.
 func (h *Host) unusable() (media []medium) {
-	names, _ := h.list("sys/block") // an error shows where disks are read
+	names, _ := h.sys().List("sys/block") // an error shows where disks are read
 	for _, name := range names {
 		dir := path.Join("sys/block", name)
-		if noDisk(name) != "" || !h.exists(dir+"/device") || h.word(dir+"/hidden") == "1" || h.word(dir+"/size") != "0" || h.word(dir+"/removable") != "0" {
+		fixed := noDisk(name) == "" && h.sys().Exists(dir+"/device") && h.sys().Word(dir+"/hidden") != "1" && h.sys().Word(dir+"/removable") == "0"
+		if !fixed || h.sys().Word(dir+"/size") != "0" {
 			continue
 		}
 		info := policyv1alpha1.BlockDevice{Name: name, Model: h.model(dir), Serial: h.serial(dir), WWID: h.wwid(dir)}
-		media = append(media, refusedMedium(info, transportOf(h.facts(name)), "the kernel shows no capacity for it: it does not start, or its format is not known; replace it"))
+		media = append(media, refusedMedium(info, transportOf(h.facts(name)),
+			"the kernel shows no capacity for it: it does not start, or its format is not known; replace it"))
 	}
 	return media
 }

@@ -8,9 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/metalaw/metalaw/metalprobe/lldp"
+
+	"github.com/metalaw/metalaw/metalprobe/blank"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
-	"github.com/metalaw/metalaw/metalprobe/lldp"
+	"github.com/metalaw/metalaw/metalprobe/nic"
 )
 
 // NewHost is the machine that this program runs on. It listens for LLDP neighbours until ctx ends: call it early. policy may be nil.
@@ -18,12 +21,12 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 	h := &Host{
 		Root:       os.DirFS("/"),
 		Addresses:  InterfaceAddresses,
-		Link:       LinkOf,
+		Link:       nic.LinkOf,
 		Neighbors:  lldp.Listen(ctx).Neighbors,
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
-		Content:    DiskContent,
+		Content:    blank.ReadDisk,
 		Now:        time.Now,
 	}
 	if policy != nil {

@@ -73,11 +73,11 @@ func (c Config) Validate() error {
 
 // ParseConfig reads and checks the content of ConfigPath. It may name no server: then the firmware of the machine says which it is.
 func ParseConfig(text []byte) (Config, error) {
-	config, err := decodeConfig(text)
-	if err != nil {
-		return Config{}, err
+	config, err := DecodeConfig(text)
+	if err == nil {
+		err = config.ValidateUnnamed()
 	}
-	if err := config.validateUnnamed(); err != nil {
+	if err != nil {
 		return Config{}, fmt.Errorf("agent configuration: %w", err)
 	}
 	return config, nil
@@ -86,18 +86,16 @@ func ParseConfig(text []byte) (Config, error) {
 // anyUUID stands for the server that a configuration does not name.
 const anyUUID = "00000000-0000-0000-0000-000000000000"
 
-// validateUnnamed is Validate for a configuration that may leave the server to the firmware.
-func (c Config) validateUnnamed() error {
+// ValidateUnnamed is Validate for a configuration that may leave it to the firmware which server it is for.
+func (c Config) ValidateUnnamed() error {
 	c.ServerUUID = cmp.Or(c.ServerUUID, anyUUID)
 	return c.Validate()
 }
 
-func decodeConfig(text []byte) (Config, error) {
-	var config Config
-	if err := json.Unmarshal(text, &config); err != nil {
-		return Config{}, fmt.Errorf("agent configuration: %w", err)
-	}
-	return config, nil
+// DecodeConfig reads a configuration that need not be complete.
+func DecodeConfig(text []byte) (config Config, err error) {
+	err = json.Unmarshal(text, &config)
+	return config, err
 }
 
 // ignition is what is written and read of an Ignition configuration.

@@ -53,11 +53,11 @@ func SharingOf(name string) NVMeSharing {
 	if errno != 0 {
 		return SharingUnknown
 	}
-	drive, namespace := identify(file, 0, identifyDrive), identify(file, uint32(nsid), identifyNamespace)
-	if drive == nil || namespace == nil {
+	controller, namespace := identify(file, 0, identifyDrive), identify(file, uint32(nsid), identifyNamespace)
+	if controller == nil || namespace == nil {
 		return SharingUnknown
 	}
-	return sharing(drive[cmicByte], namespace[nmicByte])
+	return sharing(controller[cmicByte], namespace[nmicByte])
 }
 
 // identify gives one page of what a drive says of itself; nil where it does not answer.
@@ -88,12 +88,13 @@ func reservationReport(name string, long bool, page []byte) error {
 	var pinner runtime.Pinner
 	pinner.Pin(&page[0])
 	defer pinner.Unpin()
-	command := nvmeCommand{opcode: nvmeReport, nsid: uint32(nsid), cdw10: uint32(len(page)/4 - 1), length: uint32(len(page)), timeout: identifyTimeout,
-		address: uint64(uintptr(unsafe.Pointer(&page[0])))} //nolint:gosec // the kernel writes to the page, which is pinned
+	command := nvmeCommand{opcode: nvmeReport, nsid: uint32(nsid), cdw10: uint32(len(page)/4 - 1), length: uint32(len(page)),
+		timeout: identifyTimeout, address: uint64(uintptr(unsafe.Pointer(&page[0])))} //nolint:gosec // the kernel writes to the page, which is pinned
 	if long {
 		command.cdw11 = 1
 	}
-	status, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), nvmeIoctlIO, uintptr(unsafe.Pointer(&command))) //nolint:gosec // the address of the command
+	//nolint:gosec // ioctl takes the address of the command
+	status, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), nvmeIoctlIO, uintptr(unsafe.Pointer(&command)))
 	switch {
 	case errno != 0:
 		return errno

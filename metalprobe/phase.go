@@ -45,6 +45,6 @@ func (p *PhaseReport) Validate() error {
 
 // Phase tells what the agent is doing. A repeated call is harmless.
 func (c *Client) Phase(ctx context.Context, uuid string, report PhaseReport) error {
-	report.SystemUUID = uuid
+	report.SystemUUID, report.Detail = uuid, shorten(report.Detail)
 	return c.call(ctx, http.MethodPost, "/phase", report, nil)
 }

@@ -3,7 +3,6 @@
 package metalprobe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +27,8 @@ type wiping struct {
 	// quarters are percentages of the whole that were passed, and are to be told as a phase.
 	quarters chan int32
 
-	asking sync.Mutex
-	// former is the answer that names what a former boot proved; nil before it was asked for.
-	former *WipeStatus
+	// proved is what a former boot of this wipe erased and checked.
+	proved []policyv1alpha1.DiskWipe
 
 	mu     sync.Mutex
 	report WipeReport
@@ -41,36 +39,17 @@ type wiping struct {
 
 // one erases a disk once that is permitted. It returns an error only where the whole wipe must stop.
 func (w *wiping) one(ctx context.Context, i int) error {
-	status, err := w.begin(ctx, i)
-	if err != nil {
+	if permitted, err := w.allowed(ctx, i); !permitted {
 		return err
-	}
-	if status.RefusedDisk != "" {
-		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
-		return nil
 	}
 	disk := w.disks[i]
-	proved, err := w.proved(ctx)
-	if err != nil {
-		return err
-	}
-	if former := provedBefore(proved, disk.Info()); former != nil {
-		outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
-			verification, err := disk.Recheck(ctx)
-			return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
-		})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	if former := provedBefore(w.proved, disk.Info()); former != nil {
+		if holds, err := w.holds(ctx, i, former); holds || err != nil {
+			return err
 		}
-		if err == nil && erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
-			w.end(i, outcome, nil)
-			w.change(i, func(d *policyv1alpha1.DiskWipe) {
-				d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
-				d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
-			})
-			return nil
+		if permitted, err := w.allowed(ctx, i); !permitted { // the permission is as old as the reading took
+			return err
 		}
-		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "error", err)
 	}
 	outcome, err := w.bounded(ctx, i, disk.Erase)
 	if ctx.Err() != nil {
@@ -83,6 +62,38 @@ func (w *wiping) one(ctx context.Context, i int) error {
 	}
 	w.end(i, outcome, err)
 	return nil
+}
+
+// allowed waits for the permission to erase a disk. False without an error means that this disk may not be erased.
+func (w *wiping) allowed(ctx context.Context, i int) (bool, error) {
+	status, err := w.begin(ctx, i)
+	if err == nil && status.RefusedDisk != "" {
+		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// holds reads a disk again that a former boot proved, and says whether that proof stands and satisfies the policy.
+func (w *wiping) holds(ctx context.Context, i int, former *policyv1alpha1.DiskWipe) (bool, error) {
+	disk := w.disks[i]
+	outcome, err := w.bounded(ctx, i, func(ctx context.Context, _ EraseOrder) (EraseOutcome, error) {
+		verification, err := disk.Recheck(ctx)
+		return EraseOutcome{Method: former.Method, Steps: former.Steps, Term: former.Term, Verification: verification}, err
+	})
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil || !erasure.Reaches(outcome.Term, w.Wipe.MinimumTerm) {
+		w.Log.Warn("a disk that a former boot proved is erased anew", "server", w.UUID, "disk", disk.Info().Path, "term", outcome.Term, "error", err)
+		return false, nil
+	}
+	w.end(i, outcome, nil)
+	w.change(i, func(d *policyv1alpha1.DiskWipe) {
+		d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
+		d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
+	})
+	return true, nil
 }
 
 // cause prefers what the disk said to why it was stopped.
@@ -105,21 +116,6 @@ func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice
 		}
 	}
 	return nil
-}
-
-// proved asks once what a former boot of this wipe proved. Without an answer nothing is proved, and everything is erased anew.
-func (w *wiping) proved(ctx context.Context) ([]policyv1alpha1.DiskWipe, error) {
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	if w.former != nil {
-		return w.former.Proved, nil
-	}
-	status, err := w.Registry.WipeStatus(ctx, w.UUID)
-	if status, err = permitted(ctx, status, err); err != nil {
-		return nil, err
-	}
-	w.former = &status
-	return status.Proved, nil
 }
 
 // begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing
@@ -177,22 +173,10 @@ func permitted(ctx context.Context, status WipeStatus, err error) (WipeStatus, e
 	return status, nil
 }
 
-// expectation is how long a step that begins may take.
-type expectation struct {
-	step  string
-	limit time.Duration
-}
-
 // order is what a disk is told, and whom it tells.
-func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) EraseOrder {
+func (w *wiping) order(i int) EraseOrder {
 	return EraseOrder{
 		AcceptDriveErase: w.Wipe.AcceptDriveErase, Floor: w.Floor,
-		Expect: func(step string, limit time.Duration) {
-			select {
-			case expect <- expectation{step, limit}:
-			case <-ctx.Done():
-			}
-		},
 		Progress: func(percent int32) { w.progress(i, percent) },
 		Step: func(step policyv1alpha1.EraseStep) {
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
@@ -212,41 +196,9 @@ func (w *wiping) order(ctx context.Context, i int, expect chan<- expectation) Er
 	}
 }
 
-// bounded runs what may get stuck in the kernel. A step that takes longer than it said is told to stop, and is left behind where it
-// does not.
+// bounded runs what may get stuck in the kernel, each step within its deadline.
 func (w *wiping) bounded(ctx context.Context, i int, run func(context.Context, EraseOrder) (EraseOutcome, error)) (EraseOutcome, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	type ended struct {
-		outcome EraseOutcome
-		err     error
-	}
-	expect, done := make(chan expectation), make(chan ended, 1)
-	order := w.order(ctx, i, expect)
-	go func() {
-		outcome, err := run(ctx, order)
-		done <- ended{outcome, err}
-	}()
-	now := expectation{"the first step", cmp.Or(w.Floor, erasure.DefaultFloor)}
-	timer := time.NewTimer(now.limit)
-	defer timer.Stop()
-	stopped := ctx.Done()
-	for late := false; ; {
-		select {
-		case e := <-done:
-			return e.outcome, e.err
-		case now = <-expect:
-			timer.Reset(now.limit)
-		case <-stopped:
-			stopped, late = nil, true
-			timer.Reset(stopGrace)
-		case <-timer.C:
-			if late {
-				return EraseOutcome{}, fmt.Errorf("%w; it hangs in the kernel, replace the disk", context.Cause(ctx))
-			}
-			stop(fmt.Errorf("DeadlineExceeded: %s did not end within %s", now.step, now.limit))
-		}
-	}
+	return erasure.Bounded(ctx, w.order(i), stopGrace, run)
 }
 
 // watch tells at each turn that the wipe is alive, and asks whether it is current where a disk is being erased; told that it is

@@ -54,7 +54,8 @@ func (o *options) validateNames(p *usage.Problems) {
 	p.AddIf(err != nil, "log-level", o.logLevel, "there is no such level", "write debug, info or error")
 	if o.sanitizationSink != "" {
 		if _, err := sink.Parse(o.sanitizationSink); err != nil {
-			p.Add("sanitization-sink", o.sanitizationSink, err.Error(), "write such a URL, or leave the flag out to keep records in the cluster alone")
+			p.Add("sanitization-sink", o.sanitizationSink, err.Error(),
+				"write such a URL, or leave the flag out to keep records in the cluster alone")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/machine"
 	"github.com/metalaw/metalaw/metalprobe/pid1"
 )
 
@@ -28,7 +28,7 @@ func main() {
 		return
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	options, err := metalprobe.ParseOptions(os.Args[1:], os.DirFS("/"), os.Stderr)
+	options, err := machine.ParseOptions(os.Args[1:], os.DirFS("/"), os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
@@ -37,7 +37,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = metalprobe.Run(ctx, options, version, log)
+	err = machine.Run(ctx, options, version, log)
 	stop()
 	if err != nil {
 		log.Error("stopped", "error", err)

@@ -19,8 +19,9 @@ import (
 // mostKept bounds each table. One that is full is emptied: what is shared stays so, and what comes later is shared anew.
 const mostKept = 1 << 14
 
-// Transform is for the objects that come into a cache: it drops managed fields and most of the reports in inventories, and has
-// inventories and servers share what is the same for machines of a type. A cached object must not be changed by its readers, whether it shares anything or not.
+// Transform is for the objects that come into a cache: it drops managed fields and what strip takes from inventories, and has
+// inventories and servers share what is the same for machines of a type. A cached object must not be changed by its readers,
+// whether it shares anything or not.
 func Transform() toolscache.TransformFunc {
 	managed, t := cache.TransformStripManagedFields(), newTables()
 	return func(o any) (any, error) {

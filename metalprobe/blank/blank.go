@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
 	"unsafe"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -51,6 +53,16 @@ func Read(ctx context.Context, disk Medium, pick func(n int64) int64) (content p
 		}
 	}
 	return policyv1alpha1.ContentBlank, ""
+}
+
+// ReadDisk reads whether a disk of this machine holds data, and where.
+func ReadDisk(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string) {
+	disk, err := erasure.Open(path, os.O_RDONLY)
+	if err != nil {
+		return policyv1alpha1.ContentUnreadable, err.Error()
+	}
+	defer func() { _ = disk.Close() }() // nothing was written
+	return Read(ctx, disk, rand.Int64N)
 }
 
 // place is what is read at once.

@@ -31,48 +31,60 @@ func ATA(c erasure.Commands) Answers {
 	return answers
 }
 
+// The words of IDENTIFY DEVICE say what a drive supports.
+const (
+	supportsProtectedArea = 1 << 10 // of word 82
+	supportsOverlay       = 1 << 11 // of word 83
+	longAddresses         = 1 << 10 // of word 83
+	supportsMaxAddress    = 1 << 8  // of word 119
+	maxSector             = 1<<48 - 1
+)
+
+// hidden says what a drive hides, or why that is not known.
 func hidden(c erasure.Commands, page []byte) (found, unknown string) {
 	word := func(n int) uint16 { return binary.LittleEndian.Uint16(page[2*n:]) }
-	const (
-		protectedArea = 1 << 10 // of word 82
-		overlay       = 1 << 11 // of word 83
-		longAddresses = 1 << 10 // of word 83
-		maxAddress    = 1 << 8  // of word 119
-	)
 	shown := uint64(word(61))<<16 | uint64(word(60))
 	long := word(83)&longAddresses != 0
 	if long {
-		shown = binary.LittleEndian.Uint64(page[200:]) & (1<<48 - 1)
+		shown = binary.LittleEndian.Uint64(page[200:]) & maxSector
 	}
-	var command uint8
 	switch {
-	case valid(word(120)) && word(119)&maxAddress != 0:
-		command = ataGetNativeMax
-	case valid(word(83)) && word(82)&protectedArea != 0 && long:
-		command = ataReadNativeMax
-	case valid(word(83)) && word(82)&protectedArea != 0:
-		return "", "a drive with addresses of 28 bits may hide sectors in a host protected area, and the agent cannot read its native size"
+	case valid(word(120)) && word(119)&supportsMaxAddress != 0:
+		found, unknown = protectedArea(c, ataGetNativeMax, shown)
+	case !valid(word(83)) || word(82)&supportsProtectedArea == 0:
+	case long:
+		found, unknown = protectedArea(c, ataReadNativeMax, shown)
+	default:
+		unknown = "a drive with addresses of 28 bits may hide sectors in a host protected area, and the agent cannot read its native size"
 	}
-	if command != 0 {
-		after, err := c.ATA(erasure.ATACommand{Command: command, Extended: true, Timeout: timeout})
-		if err != nil {
-			return "", fmt.Sprintf("the drive did not say whether a host protected area hides sectors: %v", err)
-		}
-		if native := after.LBA + 1; native > shown {
-			return fmt.Sprintf("a host protected area hides %d of its %d sectors; remove it with hdparm -N p%d", native-shown, native, native), ""
-		}
+	if found != "" || unknown != "" || !valid(word(83)) || word(83)&supportsOverlay == 0 {
+		return found, unknown
 	}
-	if !valid(word(83)) || word(83)&overlay == 0 {
-		return "", ""
+	return overlay(c, shown)
+}
+
+// protectedArea compares what a drive shows with its native size, which a command leaves in the registers.
+func protectedArea(c erasure.Commands, command uint8, shown uint64) (found, unknown string) {
+	after, err := c.ATA(erasure.ATACommand{Command: command, Extended: true, Timeout: timeout})
+	if err != nil {
+		return "", fmt.Sprintf("the drive did not say whether a host protected area hides sectors: %v", err)
 	}
-	overlaid := make([]byte, ataBlock)
-	question := erasure.ATACommand{Command: ataConfiguration, Feature: ataConfigurationReads, In: overlaid, Timeout: timeout}
+	if native := after.LBA + 1; native > shown {
+		return fmt.Sprintf("a host protected area hides %d of its %d sectors; remove it with hdparm -N p%d", native-shown, native, native), ""
+	}
+	return "", ""
+}
+
+// overlay compares what a drive shows with what it had when it left its maker.
+func overlay(c erasure.Commands, shown uint64) (found, unknown string) {
+	page := make([]byte, ataBlock)
+	question := erasure.ATACommand{Command: ataConfiguration, Feature: ataConfigurationReads, In: page, Timeout: timeout}
 	if _, err := c.ATA(question); err != nil {
 		return "", fmt.Sprintf("the drive did not say whether a device configuration overlay hides sectors (%v); "+
 			"many BIOSes lock that: power-cycle the drive, or allow it in the policy", err)
 	}
-	if real := binary.LittleEndian.Uint64(overlaid[6:])&(1<<48-1) + 1; real > shown {
-		return fmt.Sprintf("a device configuration overlay hides %d of its %d sectors; remove it with hdparm --dco-restore", real-shown, real), ""
+	if made := binary.LittleEndian.Uint64(page[6:])&maxSector + 1; made > shown {
+		return fmt.Sprintf("a device configuration overlay hides %d of its %d sectors; remove it with hdparm --dco-restore", made-shown, made), ""
 	}
 	return "", ""
 }

@@ -41,21 +41,21 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 		"the wipe": {
 			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "GET /wipe/" + uuid, "POST /wipe Verified",
+			log: []string{asksScript, asksIgnition, "POST /register", "GET /wipe/" + uuid, "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Verified",
 				"POST /register"},
 		},
 		"a wipe of a disk that cannot be erased": {
 			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant", fails: errors.New("stuck")},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "GET /wipe/" + uuid, "POST /wipe Failed",
+			log: []string{asksScript, asksIgnition, "POST /register", "GET /wipe/" + uuid, "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
 				"POST /register"},
 			holds: "tenant",
 		},
-		"a wipe of a remote disk, for which it asks no permission": {
+		"a wipe of a remote disk, which it names in no question": {
 			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork,
 			disk:  memoryDisk{contents: "another machine's", facts: &metalprobe.DiskFacts{Name: "sda", Device: "devices/platform/host1/session1/target1:0:0/1:0:0:0/block/sda"}},
 			boot:  Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log:   []string{asksScript, asksIgnition, "POST /register", "POST /wipe Failed", "POST /register"},
+			log:   []string{asksScript, asksIgnition, "POST /register", "GET /wipe/" + uuid, "POST /wipe Failed", "POST /register"},
 			holds: "another machine's",
 		},
 		"a wipe that is refused erases nothing": {

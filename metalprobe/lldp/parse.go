@@ -32,7 +32,9 @@ const (
 const portVLAN = "\x00\x80\xc2\x01"
 
 // roles are the bits of the capabilities, from the lowest.
-var roles = []string{"other", "repeater", "bridge", "wlan-access-point", "router", "telephone", "docsis", "station", "c-vlan", "s-vlan", "two-port-relay"}
+var roles = []string{
+	"other", "repeater", "bridge", "wlan-access-point", "router", "telephone", "docsis", "station", "c-vlan", "s-vlan", "two-port-relay",
+}
 
 // Parse reads one LLDPDU: what follows the EtherType of a frame. It returns the neighbour and how long what it says is valid; zero
 // means that the neighbour goes.

@@ -20,6 +20,8 @@ import (
 )
 
 const (
+	// modulesRoot holds a folder of modules for each kernel.
+	modulesRoot = "/lib/modules"
 	// moduleLimit bounds an unpacked module; the largest drivers of today have 30 MB.
 	moduleLimit = 256 << 20
 	// ueventBuffer is how many bytes of messages the kernel keeps for us: a large machine says a lot at once.
@@ -41,9 +43,9 @@ func uptime() time.Duration {
 func modulesDir() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return "/lib/modules/unknown"
+		return modulesRoot + "/unknown"
 	}
-	return filepath.Join("/lib/modules", unix.ByteSliceToString(name.Release[:]))
+	return filepath.Join(modulesRoot, unix.ByteSliceToString(name.Release[:]))
 }
 
 // inserter gives modules in a folder to the kernel.

@@ -89,8 +89,8 @@ func (l *loader) one(ctx context.Context, s step) bool {
 func (l *loader) begin(name string) (done chan struct{}, fresh bool) {
 	l.state.Lock()
 	defer l.state.Unlock()
-	if done = l.began[name]; done != nil {
-		return done, false
+	if pending := l.began[name]; pending != nil {
+		return pending, false
 	}
 	done = make(chan struct{})
 	l.began[name] = done
@@ -105,11 +105,10 @@ func (l *loader) insertNamed(s step) error {
 		}
 		return errors.New("it is not in this image")
 	}
-	err := l.insert(file)
-	if errors.Is(err, errAbsent) || (s.soft && err != nil) {
-		return nil
+	if err := l.insert(file); !s.soft && !errors.Is(err, errAbsent) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // finish waits until no module is being loaded any more, or ctx ends.

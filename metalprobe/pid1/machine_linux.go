@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	agent "github.com/metalaw/metalaw/metalprobe/machine"
 )
 
 const (
@@ -33,10 +34,10 @@ func Main(version, built string) bool {
 	case isInit():
 		supervise(version)
 	case filepath.Base(os.Args[0]) == childName:
-		day, _ := time.Parse(time.RFC3339, built) // then the clock is not corrected
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		defer stop()
+		day, _ := time.Parse(time.RFC3339, built) // then the clock is not corrected
 		(&machine{console: newConsole(uptime, consoles()...), version: version, built: day}).run(ctx)
+		stop()
 		return true
 	case os.Args[0] == helper:
 		if err := help(os.Args); err != nil {
@@ -76,6 +77,9 @@ func (m *machine) work(ctx context.Context) error {
 	if err := offerHelper(selfPath()); err != nil {
 		m.console.say("modules", "the kernel cannot load modules itself: %v", err)
 	}
+	if err := mountVariables(); err != nil {
+		m.console.say("init", "%v", err)
+	}
 	// The network begins while modules are still being loaded.
 	n := newNetwork(m.console, bootInterface(args[bootInterfaceArgument]))
 	go n.run(ctx)
@@ -86,7 +90,7 @@ func (m *machine) work(ctx context.Context) error {
 	if !ok {
 		return ctx.Err()
 	}
-	return metalprobe.Run(ctx, options, m.version, slog.New(m.console))
+	return agent.Run(ctx, options, m.version, slog.New(m.console))
 }
 
 // selfPath is where this program lies: the child is started by way of /proc, which leads elsewhere in another process.
@@ -150,17 +154,17 @@ func (m *machine) waitForNetwork(ctx context.Context, n *network, needed bool) {
 // configure waits for a configuration that can be used on this machine.
 func (m *machine) configure(
 	ctx context.Context, address string, n *network, problems func() []policyv1alpha1.ProbeProblem,
-) (metalprobe.Options, bool) {
+) (agent.Options, bool) {
 	root := os.DirFS("/")
 	s := &sources{root: root, media: media(address == ""), url: address, fetch: fetcher(root)}
 	say := func(format string, args ...any) { m.console.say("config", format, args...) }
 	for {
 		config, ok := s.wait(ctx, say, func() { n.prefer(ctx, hostPort(address)) })
 		if !ok {
-			return metalprobe.Options{}, false
+			return agent.Options{}, false
 		}
-		options := metalprobe.Options{Config: config, Problems: problems, OnPhase: m.phase}
-		if err := options.Identify(metalprobe.FirmwareUUID(root)); err != nil {
+		options := agent.Options{Config: config, Problems: problems, OnPhase: m.phase}
+		if err := options.Identify(agent.FirmwareUUID(root)); err != nil {
 			say("%v", err)
 			if !metalprobe.Wait(ctx, sayAgain) {
 				return options, false

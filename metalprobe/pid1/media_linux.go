@@ -4,19 +4,22 @@ package pid1
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 const (
+	blockDir, devDir = "/sys/class/block", "/dev"
 	// mountPoint is where a medium is mounted while it is read.
 	mountPoint = runDir + "/medium"
 	// mediaTry bounds how long one medium may take.
@@ -25,11 +28,11 @@ const (
 
 // media reads each medium that may hold a configuration: CDs, and where the command line names no URL also removable USB media that
 // are labelled. Other disks are never asked: their tenants write them.
-func media(withUSB bool) func(ctx context.Context, read func(fs.FS) error) error {
-	return func(ctx context.Context, read func(fs.FS) error) error {
-		entries, err := os.ReadDir("/sys/class/block")
+func media(withUSB bool) func(ctx context.Context) (metalprobe.Config, error) {
+	return func(ctx context.Context) (config metalprobe.Config, err error) {
+		entries, err := os.ReadDir(blockDir)
 		if err != nil {
-			return errNone
+			return config, errNone
 		}
 		var problem error
 		for _, entry := range entries {
@@ -37,24 +40,21 @@ func media(withUSB bool) func(ctx context.Context, read func(fs.FS) error) error
 			if !strings.HasPrefix(name, "sr") && (!withUSB || !isLabelledUSB(name)) {
 				continue
 			}
-			err := readDevice(ctx, name, read)
+			config, err := readDevice(ctx, name)
 			if err == nil {
-				return nil
+				return config, nil
 			}
 			if !errors.Is(err, errNone) {
 				problem = fmt.Errorf("/dev/%s: %w", name, err)
 			}
 		}
-		if problem != nil {
-			return problem
-		}
-		return errNone
+		return config, cmp.Or(problem, errNone)
 	}
 }
 
 // isLabelledUSB says that a disk or partition is on a removable USB medium and labelled as ours.
 func isLabelledUSB(name string) bool {
-	device, err := filepath.EvalSymlinks(filepath.Join("/sys/class/block", name))
+	device, err := filepath.EvalSymlinks(filepath.Join(blockDir, name))
 	if err != nil || !strings.Contains(device, "/usb") {
 		return false
 	}
@@ -65,7 +65,7 @@ func isLabelledUSB(name string) bool {
 	if err != nil || !bytes.HasPrefix(removable, []byte("1")) {
 		return false
 	}
-	f, err := os.Open(filepath.Join("/dev", name))
+	f, err := os.Open(filepath.Join(devDir, name))
 	if err != nil {
 		return false
 	}
@@ -76,39 +76,44 @@ func isLabelledUSB(name string) bool {
 }
 
 // readDevice mounts a device, reads it and unmounts it, within mediaTry. An empty drive holds none.
-func readDevice(ctx context.Context, name string, read func(fs.FS) error) error {
-	size, err := os.ReadFile(filepath.Join("/sys/class/block", name, "size"))
+func readDevice(ctx context.Context, name string) (metalprobe.Config, error) {
+	size, err := os.ReadFile(filepath.Join(blockDir, name, "size"))
 	if err != nil || strings.TrimSpace(string(size)) == "0" {
-		return errNone
+		return metalprobe.Config{}, errNone
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mountAndRead(filepath.Join("/dev", name), filepath.Join(mountPoint, name), read) }()
+	type outcome struct {
+		config metalprobe.Config
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		config, err := mountAndRead(filepath.Join(devDir, name), filepath.Join(mountPoint, name))
+		ended <- outcome{config, err}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, mediaTry)
 	defer cancel()
 	select {
-	case err := <-ended:
-		return err
+	case o := <-ended:
+		return o.config, o.err
 	case <-ctx.Done():
-		return fmt.Errorf("the medium does not answer within %s", mediaTry)
+		return metalprobe.Config{}, fmt.Errorf("the medium does not answer within %s", mediaTry)
 	}
 }
 
-func mountAndRead(device, target string, read func(fs.FS) error) error {
+func mountAndRead(device, target string) (config metalprobe.Config, err error) {
 	if err := os.MkdirAll(target, 0o700); err != nil {
-		return err
+		return config, err
 	}
-	var problem error
 	for _, kind := range []string{"iso9660", "vfat"} {
-		err := unix.Mount(device, target, kind, quietly|unix.MS_RDONLY, "")
-		if err != nil {
-			problem = fmt.Errorf("mounting it as %s: %w", kind, err)
-			continue
+		if err = unix.Mount(device, target, kind, quietly|unix.MS_RDONLY, ""); err == nil {
+			config, err = readMedium(os.DirFS(target))
+			_ = unix.Unmount(target, unix.MNT_DETACH) // it is read-only, and mounted over at the next look
+			return config, err
 		}
-		defer func() { _ = unix.Unmount(target, unix.MNT_DETACH) }() //nolint:revive // the loop ends here
-		return read(os.DirFS(target))
+		err = fmt.Errorf("mounting it as %s: %w", kind, err)
 	}
-	if errors.Is(problem, unix.EINVAL) || errors.Is(problem, unix.ENOMEDIUM) || errors.Is(problem, unix.EIO) {
-		return errNone // it holds something else, or nothing
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOMEDIUM) || errors.Is(err, unix.EIO) {
+		return config, errNone // it holds something else, or nothing
 	}
-	return problem
+	return config, err
 }

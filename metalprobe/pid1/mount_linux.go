@@ -25,7 +25,6 @@ var mounts = []struct {
 	{"devtmpfs", "/dev", unix.MS_NOSUID, "mode=0755", true},
 	{"tmpfs", "/run", unix.MS_NOSUID | unix.MS_NODEV, "mode=0755", true},
 	{"tmpfs", "/tmp", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777", false},
-	{"efivarfs", "/sys/firmware/efi/efivars", quietly | unix.MS_RDONLY, "", false},
 }
 
 // mountAll mounts the file systems of the kernel. It returns what failed that must not.
@@ -47,6 +46,19 @@ func mountAll() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// mountVariables mounts the variables of UEFI firmware read-only, where there are some. Its module may have to be loaded first.
+func mountVariables() error {
+	const target = "/sys/firmware/efi/efivars"
+	if _, err := os.Stat(target); err != nil {
+		return nil //nolint:nilerr // the machine has none
+	}
+	err := unix.Mount("efivarfs", target, "efivarfs", quietly|unix.MS_RDONLY, "")
+	if err != nil && !errors.Is(err, unix.EBUSY) {
+		return fmt.Errorf("mounting the variables of the firmware: %w", err)
+	}
+	return nil
 }
 
 // helper is where the kernel finds the program that loads modules for it.

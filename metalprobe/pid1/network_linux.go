@@ -21,6 +21,7 @@ import (
 )
 
 const (
+	netDir, ipv6Dir = "/sys/class/net", "/proc/sys/net/ipv6/conf"
 	// linkScan is how often new interfaces are looked for.
 	linkScan = 250 * time.Millisecond
 	// carrierScan is how often an interface without a link is looked at.
@@ -67,7 +68,7 @@ func (n *network) run(ctx context.Context) {
 			continue
 		}
 		for _, link := range links {
-			if _, err := os.Stat(filepath.Join("/sys/class/net", link.Name, "device")); err != nil || len(link.HardwareAddr) != 6 {
+			if _, err := os.Stat(filepath.Join(netDir, link.Name, "device")); err != nil || len(link.HardwareAddr) != 6 {
 				continue
 			}
 			if n.add(link) {
@@ -94,7 +95,7 @@ func (n *network) add(link net.Interface) bool {
 // serve brings one interface up and keeps its addresses.
 func (n *network) serve(ctx context.Context, link net.Interface) {
 	for key, value := range map[string]string{"accept_ra": "2", "autoconf": "1"} {
-		_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", link.Name, key), []byte(value), 0o600) // without IPv6 there is none
+		_ = os.WriteFile(filepath.Join(ipv6Dir, link.Name, key), []byte(value), 0o600) // without IPv6 there is none
 	}
 	for {
 		handle, err := netlink.LinkByName(link.Name)
@@ -120,7 +121,7 @@ func (n *network) serve(ctx context.Context, link net.Interface) {
 // carrier waits until an interface has a link.
 func (n *network) carrier(ctx context.Context, name string) bool {
 	for {
-		state, err := os.ReadFile(filepath.Join("/sys/class/net", name, "carrier"))
+		state, err := os.ReadFile(filepath.Join(netDir, name, "carrier"))
 		if err == nil && len(state) > 0 && state[0] == '1' {
 			return ctx.Err() == nil
 		}

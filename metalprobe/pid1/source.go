@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/metalprobe"
+	agent "github.com/metalaw/metalaw/metalprobe/machine"
 )
 
 const (
@@ -50,8 +51,8 @@ var errNone = errors.New("no configuration")
 type sources struct {
 	// root holds the configuration file that the image or a cpio in front of it carries.
 	root fs.FS
-	// media reads what a medium holds, for each medium that is in the machine. It stops at the first that is used.
-	media func(ctx context.Context, read func(fs.FS) error) error
+	// media reads the configuration on the media that are in the machine. It stops at the first that has one.
+	media func(ctx context.Context) (metalprobe.Config, error)
 	// url is what the kernel command line names; empty where it names none. "{uuid}" in it stands for the system UUID.
 	url string
 	// fetch gets a URL.
@@ -68,19 +69,14 @@ func (s *sources) look(ctx context.Context) (config metalprobe.Config, from stri
 	if !errors.Is(err, fs.ErrNotExist) {
 		return config, metalprobe.ConfigPath, err
 	}
-	err = s.media(ctx, func(medium fs.FS) error {
-		var problem error
-		config, problem = readMedium(medium)
-		return problem
-	})
-	if !errors.Is(err, errNone) {
+	if config, err = s.media(ctx); !errors.Is(err, errNone) {
 		return config, "the medium", err
 	}
 	if s.url == "" {
 		return config, "", fmt.Errorf("%w: the image holds no %s, no medium holds %s or %s, and the kernel command line names no %s",
 			errNone, metalprobe.ConfigPath, mediaConfig, mediaIgnition, ignitionArgument)
 	}
-	from = strings.ReplaceAll(s.url, "{uuid}", metalprobe.FirmwareUUID(s.root))
+	from = strings.ReplaceAll(s.url, "{uuid}", agent.FirmwareUUID(s.root))
 	if text, err = s.fetch(ctx, from); err != nil {
 		return config, redacted(from), err
 	}

@@ -40,14 +40,14 @@ func ignition(content string) string {
 }
 
 // mediaOf offers media in this order.
-func mediaOf(all ...fs.FS) func(context.Context, func(fs.FS) error) error {
-	return func(_ context.Context, read func(fs.FS) error) error {
+func mediaOf(all ...fs.FS) func(context.Context) (metalprobe.Config, error) {
+	return func(context.Context) (metalprobe.Config, error) {
 		for _, medium := range all {
-			if err := read(medium); !errors.Is(err, errNone) {
-				return err
+			if config, err := readMedium(medium); !errors.Is(err, errNone) {
+				return config, err
 			}
 		}
-		return errNone
+		return metalprobe.Config{}, errNone
 	}
 }
 

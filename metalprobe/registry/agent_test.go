@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -73,8 +74,9 @@ func (d slowDisk) Erase(ctx context.Context, order metalprobe.EraseOrder) (metal
 	return metalprobe.EraseOutcome{Method: "zero"}, nil
 }
 
-func (slowDisk) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
-	return &policyv1alpha1.EraseVerification{}, nil
+func (d slowDisk) Recheck(context.Context) (*policyv1alpha1.EraseVerification, error) {
+	d.note("recheck " + d.name)
+	return &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, Passed: true}, nil
 }
 
 // wiping is a machine with disks "a" and "b", on which the agent runs, and its registry. It runs in a synctest bubble.
@@ -82,9 +84,12 @@ type wiping struct {
 	*fleet
 	// blind says that no FleetControl can be read.
 	blind atomic.Bool
-	mu    sync.Mutex
-	notes []string
-	ended chan error
+	// more are objects beside the machine's, policy what the agent is told.
+	more   []client.Object
+	policy *metalprobe.WipePolicy
+	mu     sync.Mutex
+	notes  []string
+	ended  chan error
 }
 
 func (w *wiping) note(text string) {
@@ -117,7 +122,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 		if change != nil {
 			change(s, o)
 		}
-	})
+	}, w.more...)
 	w.registry.options.Live = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 			if _, is := o.(*policyv1alpha1.FleetControl); is && w.blind.Load() {
@@ -134,7 +139,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 	}
 	agent := &metalprobe.Agent{
 		Registry: &metalprobe.Client{BaseURL: "http://registry", Token: "mine", HTTP: &http.Client{Transport: direct{w.registry}}},
-		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1,
+		UUID:     uuid, Purpose: metalprobe.PurposeWipe, Log: slog.New(slog.DiscardHandler), Parallel: 1, Wipe: w.policy,
 		Collect: func(context.Context) (metalprobe.Data, error) { return data, nil },
 		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
 			return slices.Clone(disks), nil, nil
@@ -260,6 +265,58 @@ func TestAnAgentWithoutDisksDoesNotCallAMachineClean(t *testing.T) {
 				w := wipe(t, c.change, time.Minute)
 				w.after(time.Minute)
 				w.expect("", c.state, c.says)
+			})
+		})
+	}
+}
+
+func TestARetryErasesOnlyWhatIsNotProved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		change, stored := retried()
+		stored.Wipe.Disks = []policyv1alpha1.DiskWipe{
+			{Path: "/dev/a", Serial: "a", SizeBytes: 1, State: policyv1alpha1.DiskVerified, Method: "nvme-format+zero", Term: policyv1alpha1.TermClear,
+				Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, Passed: true}},
+			{Path: "/dev/b", Serial: "b", SizeBytes: 1, State: policyv1alpha1.DiskFailed},
+		}
+		w := &wiping{more: []client.Object{stored}}
+		w.begin(t, change, time.Minute, "a", "b")
+		w.after(5 * time.Minute)
+		w.expect("recheck a, begin b, end b", "Verified", "")
+		if got := w.outcome().Disks[0]; got.Method != "nvme-format+zero" || got.Term != policyv1alpha1.TermClear {
+			t.Errorf("disk a: %+v", got)
+		}
+	})
+}
+
+func TestADiskOfAnotherMachineFailsTheWipeUntouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: otherUUID}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: otherUUID},
+			Custody: &policyv1alpha1.Custody{Disks: []policyv1alpha1.CustodyDisk{{Serial: "a", SizeBytes: 1}}}}
+		w := &wiping{more: []client.Object{other}}
+		w.begin(t, nil, time.Minute, "a", "b")
+		w.after(5 * time.Minute)
+		w.expect("begin b, end b", "Failed", "1 of 2 disks may still hold data: /dev/a (serial a): not erased: the registry refuses it: Server other has this disk")
+	})
+}
+
+func TestADiskThatThePolicyExcusesNeedNotBeErased(t *testing.T) {
+	for name, c := range map[string]struct {
+		excused  []string
+		happened string
+		state    policyv1alpha1.WipeState
+	}{
+		"one of two":  {[]string{"a"}, "begin b, end b", "Verified"},
+		"both":        {[]string{"a", "b"}, "", "Verified"},
+		"not another": {[]string{"c"}, "begin a, end a, begin b, end b", "Verified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stored := emptyInventory()
+				stored.Custody = &policyv1alpha1.Custody{Disks: []policyv1alpha1.CustodyDisk{{Serial: "a"}, {Serial: "b"}}}
+				w := &wiping{more: []client.Object{stored}, policy: &metalprobe.WipePolicy{Excused: c.excused}}
+				w.begin(t, nil, time.Minute, "a", "b")
+				w.after(5 * time.Minute)
+				w.expect(c.happened, c.state, "")
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -72,15 +73,15 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 		return nil, refused.about(g.server)
 	}
 	if changed && len(differences) > 0 {
-		r.tellDifferences(g.server, differences)
+		tellDifferences(r.options.Recorder, g.server, differences)
 	}
 	return accepted(http.StatusCreated, changed), nil
 }
 
 // tellDifferences tells an operator what became of the parts of a machine.
-func (r *Registry) tellDifferences(server *metalv1alpha1.Server, differences []policyv1alpha1.HardwareDifference) {
-	if r.options.Recorder != nil {
-		r.options.Recorder.Eventf(server, nil, corev1.EventTypeWarning, ReasonHardwareChanged, "Report",
+func tellDifferences(to events.EventRecorder, server *metalv1alpha1.Server, differences []policyv1alpha1.HardwareDifference) {
+	if to != nil {
+		to.Eventf(server, nil, corev1.EventTypeWarning, ReasonHardwareChanged, "Report",
 			"The machine reports other hardware than before: %s. The differences of its ServerInventory list all.", hardware.Words(differences))
 	}
 }

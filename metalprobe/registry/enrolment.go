@@ -66,10 +66,15 @@ func enrolled(stored *policyv1alpha1.ServerInventory, g grant) *refusal {
 // enrolledIn does what enrolled does for a question, which writes nothing by itself: another key voids the entry all the same.
 func (r *Registry) enrolledIn(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
 	refused := enrolled(stored, g)
-	if refused != nil && refused.outcome == OutcomeKeyConflict {
+	if isConflict(refused) {
 		_, refused = r.store(ctx, g, func(*policyv1alpha1.ServerInventory) *refusal { return nil })
 	}
 	return refused
+}
+
+// isConflict says that another key was shown than the one to which the entry is bound.
+func isConflict(refused *refusal) bool {
+	return refused != nil && refused.outcome == OutcomeKeyConflict
 }
 
 // void marks the entry as voided, and says whether it did. The first agent is refused from now on as well: nothing tells which of the

@@ -125,32 +125,34 @@ func sameRelease(server *metalv1alpha1.Server, stored *policyv1alpha1.ServerInve
 		c.DirtiedAt != nil && c.DirtiedAt.Time.Before(stored.Wipe.StartedAt.Time)
 }
 
-// ranOnlyWipes says that the server went from the failed wipe to Error and from there to the present wipe, by rules of the policy, and
-// that the machine was first shown on in the present entry by our boot.
+// ranOnlyWipes says that the machine was first shown on in the present entry by our boot, that no other agent reported since, and that
+// each move since was one between wipe and Error.
 func ranOnlyWipes(g grant, stored *policyv1alpha1.ServerInventory) bool {
-	l := g.server.Status.Lifecycle
-	if l == nil || l.SeenOnAt == nil || l.BootedAt == nil || !l.BootedAt.Time.Equal(l.SeenOnAt.Time) {
-		return false
-	}
-	if report := stored.Report; report == nil || report.Purpose != policyv1alpha1.PurposeWipe || report.Entry < stored.Wipe.Entry {
-		return false
-	}
+	l, report := g.server.Status.Lifecycle, stored.Report
+	ours := l != nil && l.SeenOnAt != nil && l.BootedAt != nil && l.BootedAt.Time.Equal(l.SeenOnAt.Time)
+	return ours && report != nil && report.Purpose == policyv1alpha1.PurposeWipe && report.Entry >= stored.Wipe.Entry &&
+		movedByRetry(l.History, stored.Wipe.Entry, g.entry)
+}
+
+// movedByRetry says that the history has each move from one entry to another, made by rules of the policy, that the two entries are of
+// the same state, and that those between are of that state or of Error.
+func movedByRetry(history []metalv1alpha1.LifecycleMove, from, to int64) bool {
 	var wipes metalv1alpha1.ServerState
-	next := stored.Wipe.Entry
-	for _, move := range l.History {
-		if move.Entry < stored.Wipe.Entry {
+	next := from
+	for _, move := range history {
+		if move.Entry < from {
 			continue
 		}
 		if move.Entry != next || move.Rule == metalv1alpha1.RuleAdopted || move.By != "" {
 			return false
 		}
-		switch {
-		case move.Entry == stored.Wipe.Entry:
+		if move.Entry == from {
 			wipes = move.To
-		case move.Entry == g.entry && move.To != wipes, move.Entry != g.entry && move.To != metalv1alpha1.StateError && move.To != wipes:
+		}
+		if move.To != wipes && (move.Entry == to || move.To != metalv1alpha1.StateError) {
 			return false
 		}
 		next++
 	}
-	return next == g.entry+1
+	return next == to+1
 }

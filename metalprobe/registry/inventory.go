@@ -58,17 +58,17 @@ func (r *Registry) update(
 		return false, failed(err)
 	}
 	before := stored.DeepCopy()
-	if refused := r.changed(g, stored, change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
+	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
 		return false, nil
 	}
 	return r.store(ctx, g, change)
 }
 
-// changed calls change for an agent whose key the entry is bound to, or will be.
-func (r *Registry) changed(
-	g grant, stored *policyv1alpha1.ServerInventory, change func(*policyv1alpha1.ServerInventory) *refusal,
+// enrolAnd calls change for an agent whose key the entry is bound to, or will be.
+func enrolAnd(
+	g grant, stored *policyv1alpha1.ServerInventory, now time.Time, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) *refusal {
-	if refused := enrol(stored, g, r.options.Now()); refused != nil {
+	if refused := enrol(stored, g, now); refused != nil {
 		return refused
 	}
 	return change(stored)
@@ -87,34 +87,25 @@ func (r *Registry) store(
 			return false, failed(err)
 		}
 		before := stored.DeepCopy()
-		refused := r.changed(g, stored, change)
-		conflict := refused != nil && refused.outcome == OutcomeKeyConflict
-		if conflict {
+		refused := enrolAnd(g, stored, r.options.Now(), change)
+		if isConflict(refused) {
 			// The manager may have booted the machine again since the cache saw the server.
 			if g, err = r.current(ctx, g); err != nil {
 				return false, failed(err)
 			}
 			stored = before.DeepCopy()
-			refused = r.changed(g, stored, change)
-			conflict = refused != nil && refused.outcome == OutcomeKeyConflict
+			refused = enrolAnd(g, stored, r.options.Now(), change)
 		}
-		switch {
-		case conflict && void(stored, g):
-			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		case refused != nil:
+		if refused != nil && !(isConflict(refused) && void(stored, g)) {
 			return false, refused
-		case fresh:
-			err = r.options.Writer.Create(ctx, stored)
-		case equality.Semantic.DeepEqual(before, stored):
+		}
+		if !fresh && equality.Semantic.DeepEqual(before, stored) {
 			return false, nil
-		default:
-			err = r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		if err = r.write(ctx, before, stored, fresh); err == nil {
+			return refused == nil, refused
 		}
 		switch {
-		case err == nil && conflict:
-			return false, refused
-		case err == nil:
-			return true, nil
 		case apierrors.IsInvalid(err):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
@@ -123,6 +114,14 @@ func (r *Registry) store(
 		last = err
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// write creates an inventory, or patches the fields that changed, under an optimistic lock.
+func (r *Registry) write(ctx context.Context, before, stored *policyv1alpha1.ServerInventory, fresh bool) error {
+	if fresh {
+		return r.options.Writer.Create(ctx, stored)
+	}
+	return r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // current is a grant with its server as the API server has it now.

@@ -10,7 +10,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// prove lets a verified wipe stand only where it covers every disk that the machine is known to have: those that the
+// prove lets a verified wipe stand only where it covers every disk that the machine is known to have and that no policy excuses: those that the
 // same agent reported, and those that are remembered from before, which this boot may not see. Else the wipe failed. It
 // failed, too, where it saw no disk at all, because a controller that did not come up looks the same as a machine
 // without disks.
@@ -23,7 +23,7 @@ func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1
 		wipe.State, wipe.Message = policyv1alpha1.WipeFailed, notCovered(left)
 		return nil
 	}
-	if len(wipe.Disks) == 0 {
+	if len(erasedOrExcused(wipe)) == 0 {
 		if why := mayHaveDisks(g.server); why != "" {
 			wipe.State, wipe.Message = policyv1alpha1.WipeFailed, why
 		}
@@ -34,8 +34,9 @@ func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1
 // uncovered lists the disks that are known of and that a wipe left out.
 func uncovered(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.WipeReport) []policyv1alpha1.CustodyDisk {
 	var left []policyv1alpha1.CustodyDisk
+	dealtWith := erasedOrExcused(wipe)
 	for _, device := range stored.Report.Data.Storage {
-		covered := slices.ContainsFunc(wipe.Disks, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
+		covered := slices.ContainsFunc(dealtWith, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
 		if !covered && !device.Removable {
 			left = append(left, custodyDisk(device))
 		}
@@ -43,13 +44,24 @@ func uncovered(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.Wipe
 	if stored.Custody == nil {
 		return left
 	}
-	for _, disk := range missing(stored.Custody.Disks, wipe.Disks) {
+	for _, disk := range missing(stored.Custody.Disks, dealtWith) {
 		named := func(other policyv1alpha1.CustodyDisk) bool { return keyOf(other) == keyOf(disk) }
 		if !slices.ContainsFunc(left, named) {
 			left = append(left, disk)
 		}
 	}
 	return left
+}
+
+// erasedOrExcused lists the disks that a wipe erased, and those that the policy in the agent's configuration excuses.
+func erasedOrExcused(wipe *policyv1alpha1.WipeReport) []policyv1alpha1.DiskWipe {
+	disks := slices.Clone(wipe.Disks)
+	for _, d := range wipe.Skipped {
+		if d.Excused {
+			disks = append(disks, policyv1alpha1.DiskWipe{Path: d.Path, Name: d.Name, Serial: d.Serial, WWID: d.WWID})
+		}
+	}
+	return disks
 }
 
 // mayHaveDisks says why a machine in which no agent sees a disk may have one all the same; empty where it is known to

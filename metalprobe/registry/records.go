@@ -43,7 +43,7 @@ func (r *Registry) settle(
 			case equality.Semantic.DeepEqual(former, stored.Wipe):
 				return nil
 			}
-			kept, refused := r.keep(ctx, g, stored)
+			kept, refused := archive{r.options}.keep(ctx, g, stored)
 			stored.LastRecord = kept
 			return refused
 		})
@@ -53,12 +53,15 @@ func (r *Registry) settle(
 	}
 }
 
+// archive makes records and keeps them.
+type archive struct{ Options }
+
 // keep makes the record of a wipe that ended, or finds the one that was made of it. Records are numbered, and the API server takes
 // one of each number: whoever comes second goes on behind it.
-func (r *Registry) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
-	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: r.options.Now()}
+func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
+	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: a.Now()}
 	var err error
-	if in.PolicyDigest, in.AgentImage, err = r.origin(ctx, g); err != nil {
+	if in.PolicyDigest, in.AgentImage, err = a.origin(ctx, g); err != nil {
 		return nil, notRecorded(err)
 	}
 	made, err := record.Of(in)
@@ -66,12 +69,12 @@ func (r *Registry) keep(ctx context.Context, g grant, stored *policyv1alpha1.Ser
 		return nil, notRecorded(err)
 	}
 	if in.Previous == nil {
-		last, err := r.lastRecord(ctx, stored.Spec.SystemUUID)
+		last, err := a.last(ctx, stored.Spec.SystemUUID)
 		if err != nil {
 			return nil, notRecorded(err)
 		}
 		if last != nil && record.Tells(last, made) {
-			return r.keepOutside(ctx, last)
+			return a.keepOutside(ctx, last)
 		}
 		if last != nil {
 			in.Previous = record.Reference(last)
@@ -81,43 +84,43 @@ func (r *Registry) keep(ctx context.Context, g grant, stored *policyv1alpha1.Ser
 		if made, err = record.Of(in); err != nil {
 			return nil, notRecorded(err)
 		}
-		err = r.options.Writer.Create(ctx, made.DeepCopy())
+		err = a.Writer.Create(ctx, made.DeepCopy())
 		switch {
 		case err == nil:
-			return r.keepOutside(ctx, made)
+			return a.keepOutside(ctx, made)
 		case apierrors.IsInvalid(err):
 			return nil, invalid(fmt.Errorf("the API refused the record of the wipe: %.512s", err.Error()))
 		case !apierrors.IsAlreadyExists(err):
 			return nil, notRecorded(fmt.Errorf("creating record %s: %w", made.Name, err))
 		}
 		var there policyv1alpha1.SanitizationRecord
-		if err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
+		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
 			return nil, notRecorded(fmt.Errorf("reading record %s: %w", made.Name, err))
 		}
 		if record.Tells(&there, made) {
-			return r.keepOutside(ctx, &there)
+			return a.keepOutside(ctx, &there)
 		}
 		in.Previous = record.Reference(&there)
 	}
 }
 
-func (r *Registry) keepOutside(ctx context.Context, made *policyv1alpha1.SanitizationRecord) (*policyv1alpha1.RecordReference, *refusal) {
-	if r.options.Sink != nil {
-		if err := r.options.Sink.Append(ctx, made); err != nil {
+func (a archive) keepOutside(ctx context.Context, made *policyv1alpha1.SanitizationRecord) (*policyv1alpha1.RecordReference, *refusal) {
+	if a.Sink != nil {
+		if err := a.Sink.Append(ctx, made); err != nil {
 			return nil, notRecorded(err)
 		}
 	}
 	return record.Reference(made), nil
 }
 
-// lastRecord finds a machine's last record in the API server; nil where there is none. The inventory that remembered it may be gone.
-func (r *Registry) lastRecord(ctx context.Context, uuid string) (*policyv1alpha1.SanitizationRecord, error) {
+// last finds a machine's last record in the API server; nil where there is none. The inventory that remembered it may be gone.
+func (a archive) last(ctx context.Context, uuid string) (*policyv1alpha1.SanitizationRecord, error) {
 	of, err := labels.NewRequirement(policyv1alpha1.RecordMachineLabel, selection.In, uuids.Spellings(uuid))
 	if err != nil {
 		return nil, err
 	}
 	var list policyv1alpha1.SanitizationRecordList
-	if err := r.options.Live.List(ctx, &list, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*of)}); err != nil {
+	if err := a.Live.List(ctx, &list, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*of)}); err != nil {
 		return nil, fmt.Errorf("listing the records of machine %s: %w", uuid, err)
 	}
 	var last *policyv1alpha1.SanitizationRecord
@@ -130,10 +133,11 @@ func (r *Registry) lastRecord(ctx context.Context, uuid string) (*policyv1alpha1
 }
 
 // origin says under which policy, and from which image, the agent was booted. What is gone by now is empty.
-func (r *Registry) origin(ctx context.Context, g grant) (digest, image string, _ error) {
+func (a archive) origin(ctx context.Context, g grant) (digest, image string, _ error) {
 	if l := g.server.Status.Lifecycle; l != nil && l.Revision != "" {
 		var revision policyv1alpha1.PolicyRevision
-		if err := r.options.Reader.Get(ctx, client.ObjectKey{Name: l.Revision}, &revision); client.IgnoreNotFound(err) != nil {
+		err := client.IgnoreNotFound(a.Reader.Get(ctx, client.ObjectKey{Name: l.Revision}, &revision))
+		if err != nil {
 			return "", "", fmt.Errorf("reading PolicyRevision %s: %w", l.Revision, err)
 		}
 		digest = revision.Spec.Digest
@@ -142,7 +146,7 @@ func (r *Registry) origin(ctx context.Context, g grant) (digest, image string, _
 	if ref == nil {
 		return digest, "", nil
 	}
-	config, refused := bootConfigurationOf(ctx, r.options.Live, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g.server.Name)
+	config, refused := bootConfigurationOf(ctx, a.Live, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, g.server.Name)
 	switch {
 	case refused == nil:
 		return digest, config.Spec.Image, nil

@@ -3,6 +3,7 @@
 package smbios
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,7 @@ func module(change map[int]byte, texts string) []byte {
 	for at, value := range change {
 		fields[at] = value
 	}
-	return append(fields, texts+"\x00\x00"...)
+	return slices.Concat(fields, []byte(texts+"\x00\x00"))
 }
 
 var end = []byte{endOfTable, 4, 0, 0, 0, 0}

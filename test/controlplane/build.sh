@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds etcd, kube-apiserver, kube-controller-manager and kubectl from the versions that go.mod
-# beside this file pins, and links them into bin/controlplane of the repository.
+# Links etcd, kube-apiserver, kube-controller-manager and kubectl into bin/controlplane of the repository.
+# Each comes from the first of these that has it:
+#
+#   1. KUBEBUILDER_ASSETS;
+#   2. the release of envtest that setup-envtest downloads (kube-controller-manager is not in it);
+#   3. a build of the versions that go.mod beside this file pins.
 #
 # The programs themselves live in a cache shared by all clones of one user, under a key made of
-# everything that decides their content; a second run, or another clone, builds nothing.
-# Programs found in KUBEBUILDER_ASSETS are taken from there instead.
+# everything that decides their content; a second run, or another clone, downloads and builds nothing.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -48,9 +51,30 @@ build() { # program -> $cache/program, which is whole or not there
   echo "control plane: built $1 in $((SECONDS - started)) s"
 }
 
-for program in etcd kubectl kube-controller-manager kube-apiserver; do
+# download gets the programs of the release, and says why where it cannot. A closed network answers at once or never.
+download() {
+  local found
+  if found=$(cd "$here/../tools" && timeout 300 go tool setup-envtest use "$major.$minor.x" --bin-dir "$cache/envtest" -p path 2>"$cache/.download"); then
+    echo "control plane: etcd, kube-apiserver and kubectl are those of the envtest release in $(basename "$found")"
+    for program in etcd kubectl kube-apiserver; do
+      [ ! -x "$found/$program" ] || ln -sfn "$found/$program" "$cache/$program"
+    done
+  else
+    echo "control plane: the envtest release cannot be downloaded ($(tail -c 200 "$cache/.download" | tr '\n' ' ')); it is built instead"
+  fi
+}
+
+programs=(etcd kubectl kube-controller-manager kube-apiserver)
+wanted=()
+for program in "${programs[@]}"; do
+  [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$program" ] || [ -x "$cache/$program" ] || wanted+=("$program")
+done
+case " ${wanted[*]} " in *" etcd "* | *" kubectl "* | *" kube-apiserver "*) download ;; esac
+
+for program in "${programs[@]}"; do
   if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$program" ]; then
     source=$KUBEBUILDER_ASSETS/$program
+    [ "$(readlink "$links/$program" || true)" = "$source" ] || echo "control plane: $program is that of KUBEBUILDER_ASSETS"
   else
     [ -x "$cache/$program" ] || build "$program"
     source=$cache/$program

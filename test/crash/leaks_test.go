@@ -32,7 +32,7 @@ var openKinds = []schema.GroupVersionResource{
 	v1alpha1.GroupVersion.WithResource("endpoints"), v1alpha1.GroupVersion.WithResource("bmcs"), v1alpha1.GroupVersion.WithResource("servers"),
 	v1alpha1.GroupVersion.WithResource("serverclaims"), v1alpha1.GroupVersion.WithResource("serverbootconfigurations"),
 	policyv1alpha1.GroupVersion.WithResource("policyrevisions"), policyv1alpha1.GroupVersion.WithResource("serverinventories"),
-	policyv1alpha1.GroupVersion.WithResource("fleetcontrols"),
+	policyv1alpha1.GroupVersion.WithResource("fleetcontrols"), policyv1alpha1.GroupVersion.WithResource("sanitizationrecords"),
 	{Version: "v1", Resource: "configmaps"}, {Group: "events.k8s.io", Version: "v1", Resource: "events"},
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},

@@ -208,6 +208,28 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		Expect(admin.DeleteAllOf(ctx, &v1alpha1.ServerClaim{}, client.InNamespace("adm-quota"))).To(Succeed())
 	})
 
+	It("notes on a Server who ends the claim that holds it, and nothing for a dry run", func(ctx SpecContext) {
+		c := claim("default", "adm-ends", naming("adm-ended"))
+		c.Finalizers = []string{"example.com/stays"}
+		s := machine("adm-ended", uuid+"7")
+		Expect(create(ctx, s)).To(Succeed())
+		Expect(create(ctx, c)).To(Succeed())
+		Expect(edited(ctx, d.manager, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, string(c.UID)) })).To(Succeed())
+		noted := func() string {
+			stored := &v1alpha1.Server{}
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(s), stored)).To(Succeed())
+			return stored.Annotations[v1alpha1.ClaimEndedByAnnotation]
+		}
+		Expect(edited(ctx, d.user, s, func() {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimEndedByAnnotation, "forged")
+		})).To(refusal("metadata.annotations["+v1alpha1.ClaimEndedByAnnotation+"]", "only the manager changes it"))
+		Expect(d.user.Delete(ctx, c, client.DryRunAll)).To(Succeed())
+		Expect(noted()).To(BeEmpty())
+		Expect(d.user.Delete(ctx, c)).To(Succeed())
+		Expect(noted()).To(HavePrefix(string(c.UID) + " "))
+		Expect(edited(ctx, d.user, c, func() { c.Finalizers = nil })).To(Succeed())
+	})
+
 	// The last one: it takes the webhooks down.
 	It("keeps what is protected until the protection is taken away, also while the manager is dead", func(ctx SpecContext) {
 		const at = "metadata.annotations[" + v1alpha1.ProtectAnnotation + "]"

@@ -14,11 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/bmc"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/claim"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/doctor"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/support"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -80,6 +83,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.AddCommand(claim.Commands(server.ExplainCommand)...)
 	root.AddCommand(policy.Command(program))
 	root.AddCommand(migrate.Command(program))
+	root.AddCommand(bmc.Command(program), doctor.Command(), support.Command())
 	for _, other := range others {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)

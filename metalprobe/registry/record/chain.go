@@ -130,7 +130,8 @@ func chain(uuid string, records []policyv1alpha1.SanitizationRecord) []error {
 		case r.Spec.Sequence > next:
 			found = append(found, fmt.Errorf("machine %s: %s missing before %s", uuid, missing(next, r.Spec.Sequence-1), r.Name))
 		case r.Spec.PreviousHash != before.Hash:
-			found = append(found, fmt.Errorf("record %s: it continues hash %q, but the record before has %q", r.Name, r.Spec.PreviousHash, before.Hash))
+			found = append(found, fmt.Errorf("record %s: it continues hash %q, but the record before has %q",
+				r.Name, r.Spec.PreviousHash, before.Hash))
 		}
 		before = r.Spec
 	}

@@ -150,7 +150,7 @@ func medium(disk policyv1alpha1.DiskWipe, report *policyv1alpha1.ProbeReport, en
 		disk.Manufacturer = cmp.Or(disk.Manufacturer, device.Vendor)
 		disk.Model = cmp.Or(disk.Model, device.Model)
 		disk.Firmware = cmp.Or(disk.Firmware, device.Firmware)
-		disk.Slot = cmp.Or(disk.Slot, device.PCIAddress)
+		disk.Slot = cmp.Or(disk.Slot, device.Slot, device.PCIAddress)
 		disk.MediaType = cmp.Or(disk.MediaType, mediaType(device))
 	}
 	disk.Term = term(disk)

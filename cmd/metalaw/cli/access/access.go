@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -107,8 +108,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, all.AddToScheme(scheme)
 }
 
-// ConnectWith makes a client; every warning of the API server goes to the handler.
-func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, error) {
+// RESTConfig is how to reach the API server.
+func (f *Flags) RESTConfig() (*rest.Config, error) {
 	config, err := f.config().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("which cluster? There is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
@@ -116,11 +117,35 @@ func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, err
 	if err != nil {
 		return nil, fmt.Errorf("no access to an API server: %w; name a kubeconfig with --kubeconfig or $KUBECONFIG", err)
 	}
-	// The commands tell by themselves what there is to tell.
-	log.SetLogger(logr.Discard())
 	// What is sent at once is bounded where it is sent, and the API server has a limit of its own.
 	config.QPS = -1
 	config.UserAgent = FieldManager
+	return config, nil
+}
+
+// Raw gets a path of the API server that is no object, such as /metrics.
+func (f *Flags) Raw(ctx context.Context, path string) ([]byte, error) {
+	config, err := f.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	raw, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return raw.Get().RequestURI(path).DoRaw(ctx)
+}
+
+// ConnectWith makes a client; every warning of the API server goes to the handler.
+func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, error) {
+	config, err := f.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	// The commands tell by themselves what there is to tell.
+	log.SetLogger(logr.Discard())
 	config.WarningHandlerWithContext = nil
 	config.WarningHandler = warnings
 	scheme, err := Scheme()

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor checks an installation from a workstation. Its command reads a live cluster and stores nothing.
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// Command is `metalaw doctor`.
+func Command() *cobra.Command {
+	flags := &access.Flags{}
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check an installation, and say what is wrong and what to do",
+		Long: "Checks CRDs, the manager and its leader, the rights of its service account, certificates, admission, the boot service, BMCs, " +
+			"and whether the API server encrypts BMCSecrets. It stores nothing: admission is asked by a dry run. What your rights do not show " +
+			"is reported as unknown.\n\n" +
+			"Exit codes: 0 nothing failed. 1 a check failed. 2 the command line makes no sense.",
+		Example: "  {{.}} doctor",
+		Args:    usage.NoArgs,
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			return show(t, judge(reader{Client: c, raw: flags.Raw}.read(ctx, time.Now())), output)
+		}),
+	}
+	flags.Register(cmd)
+	output.Register(cmd)
+	return cmd
+}
+
+// show writes the findings; an error says that a check failed.
+func show(t *terminal.Terminal, found []finding, output terminal.Output) error {
+	failed := false
+	rows := make([][]string, 0, len(found))
+	for _, f := range found {
+		failed = failed || f.Verdict == Failed
+		words := f.Message
+		if f.Remedy != "" {
+			words += ". Remedy: " + f.Remedy
+		}
+		rows = append(rows, []string{f.Check, string(f.Verdict), terminal.Plain(words)})
+	}
+	output.Show(t, found, func() { t.Table([]string{"CHECK", "RESULT", ""}, rows) })
+	if failed {
+		return terminal.ErrIncomplete
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// setting is what the values of the chart change in one object.
+type setting struct {
+	// object is kind/name.
+	object string
+	// when is a condition under which the object is rendered; empty always renders it.
+	when   string
+	places []place
+}
+
+// place is a value in an object that a template expression stands for.
+type place struct {
+	// path leads to the value. A word is a key; a number is an index; -1 appends to a list.
+	path []any
+	// want is what the kustomization says there; nil where it says nothing.
+	want any
+	// template is the expression. One of several lines stands for the whole line of the value.
+	template string
+}
+
+const (
+	manager  = "Deployment/metalaw-manager"
+	registry = "https://metalaw-registry.metalaw-system.svc:10000"
+)
+
+func inPod(path ...any) []any { return append([]any{"spec", "template", "spec"}, path...) }
+
+func inManager(path ...any) []any { return append(inPod("containers", 0), path...) }
+
+// settings lists every value of the chart but the switches of whole kustomizations, which are in parts.
+var settings = []setting{
+	{object: "Namespace/metalaw-system", when: ".Values.createNamespace"},
+	{object: "PodDisruptionBudget/metalaw-manager", when: "gt (int .Values.replicas) 1"},
+	{object: manager, places: []place{
+		{path: []any{"spec", "replicas"}, want: 2, template: "{{ .Values.replicas }}"},
+		{path: inManager("image"), want: "metalaw:latest", template: "{{ .Values.image | quote }}"},
+		{path: inManager("args", 7), want: "--registry-url=" + registry,
+			template: `{{ printf "--registry-url=%s" .Values.registry.url | quote }}`},
+		{path: inManager("args", -1), template: `{{- range .Values.registry.extraDNSNames }}
+- {{ printf "--extra-dns-names=%s" . | quote }}
+{{- end }}
+{{- with .Values.probeImage }}
+- {{ printf "--probe-image=%s" . | quote }}
+{{- end }}
+{{- with .Values.bmcCA }}
+- --bmc-ca-file=/bmc-ca/ca.crt
+{{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}`},
+		{path: inManager("resources"), want: map[string]any{
+			"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "512Mi"},
+		}, template: `resources:
+{{- toYaml .Values.resources | nindent 10 }}`},
+		{path: inManager("volumeMounts", -1), template: `{{- with .Values.bmcCA }}
+- {mountPath: /bmc-ca, name: bmc-ca, readOnly: true}
+{{- end }}`},
+		{path: inPod("volumes", -1), template: `{{- with .Values.bmcCA }}
+- {configMap: {name: metalaw-bmc-ca}, name: bmc-ca}
+{{- end }}`},
+		{path: inPod("imagePullSecrets"), template: `{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 6 }}
+{{- end }}`},
+	}},
+	{object: "Service/metalaw-registry", places: []place{
+		{path: []any{"spec", "type"}, template: `{{- with .Values.registry.serviceType }}
+type: {{ . }}
+{{- end }}`},
+		{path: []any{"metadata", "annotations"}, template: `{{- with .Values.registry.serviceAnnotations }}
+annotations:
+{{- toYaml . | nindent 4 }}
+{{- end }}`},
+	}},
+}
+
+// put writes a mark at the place of an object, and fails where the object does not say there what is expected.
+func (p place) put(o object, mark string) error {
+	var at any = map[string]any(o)
+	for i, step := range p.path {
+		last := i == len(p.path)-1
+		switch here := at.(type) {
+		case map[string]any:
+			key, _ := step.(string)
+			if last {
+				if err := p.expected(here[key]); err != nil {
+					return err
+				}
+				here[key] = mark
+				return nil
+			}
+			if index, isList := here[key].([]any); isList && i == len(p.path)-2 && p.path[i+1] == -1 {
+				here[key] = append(index, mark)
+				return nil
+			}
+			at = here[key]
+		case []any:
+			index, _ := step.(int)
+			if index >= len(here) {
+				return fmt.Errorf("%v: the list has %d entries", p.path, len(here))
+			}
+			if last {
+				if err := p.expected(here[index]); err != nil {
+					return err
+				}
+				here[index] = mark
+				return nil
+			}
+			at = here[index]
+		default:
+			return fmt.Errorf("%v: nothing is at %v", p.path, step)
+		}
+	}
+	return nil
+}
+
+func (p place) expected(found any) error {
+	if fmt.Sprint(found) != fmt.Sprint(p.want) {
+		return fmt.Errorf("%v: the kustomization says %v, and the chart expects %v; change settings.go", p.path, found, p.want)
+	}
+	return nil
+}
+
+// replace puts the expression where the mark is.
+func (p place) replace(text, mark string) string {
+	if !strings.Contains(p.template, "\n") {
+		return strings.Replace(text, mark, p.template, 1)
+	}
+	line := regexp.MustCompile(`(?m)^( *)(- |[A-Za-z]+: )` + mark + `$`)
+	found := line.FindStringSubmatchIndex(text)
+	if found == nil {
+		return text
+	}
+	indent := text[found[2]:found[3]]
+	var lines []string
+	for l := range strings.SplitSeq(p.template, "\n") {
+		if strings.HasPrefix(l, "{{-") {
+			lines = append(lines, l) // what it trims before it needs no indent
+			continue
+		}
+		lines = append(lines, indent+l)
+	}
+	return text[:found[0]] + strings.Join(lines, "\n") + text[found[1]:]
+}
