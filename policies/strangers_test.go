@@ -166,7 +166,7 @@ func TestTheWalkFindsHowAStrangerIsStopped(t *testing.T) {
 			"Observing, HeldByClaimSeen, Reserved (Managed): PowerOff"},
 		"a machine that was off for a moment, in a state that takes what enters it": {
 			[]string{probeMeans, probeMeans + takes}, standing{state: "Initial"},
-			"Initial, ProbeDue, Discovery (Managed), ProbeReported, Available (Managed): PowerOff"},
+			"Initial, ProbeDue, Discovery (Managed): PowerOff"},
 		"a claim that is written on a server, in a state that takes what enters it": {
 			[]string{reservedMeans, reservedMeans + takes}, standing{state: "Available"},
 			"Available, Claimed, Reserved (Managed): PowerOff"},

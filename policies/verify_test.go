@@ -51,13 +51,13 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"safety-effect Cleanup", "safety-move Wiped", "safety-stay Cleanup"}},
 		"a wipe that stands outlives its reason, though every effect asks for it": {
 			[]string{"    - ReleaseClaim\n", "    - {do: ReleaseClaim, when: released && !retained}\n",
-				"{do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}", "{do: BootWipe, when: released && !retained && (wipeBoot || poweredOff || !wiping)}",
+				"{do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}", "{do: BootWipe, when: released && !retained && !unheard && (wipeBoot || poweredOff || !wiping)}",
 				"    - {do: PowerOn, when: \"!unheard\"}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}",
-				"    - {do: PowerOn, when: released && !retained}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || !released}"},
+				"    - {do: PowerOn, when: released && !retained && !unheard}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || !released}"},
 			[]string{"safety-stay Cleanup"}},
 		"the power of a claim is followed where the probe is what boots": {
-			[]string{"    - {do: BootProbe, when: \"!unheard\"}\n    - {do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "    - {do: BootProbe, when: \"!held\"}\n" +
-				"    - {do: PowerAsClaimed, when: claimed && !wantsOff && !wiping}\n    - {do: PowerOn, when: \"!held && (poweredOff || mayStop)\"}",
+			[]string{"    - {do: BootProbe, when: \"!unheard\"}\n    - {do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "    - {do: BootProbe, when: \"!held && !unheard\"}\n" +
+				"    - {do: PowerAsClaimed, when: claimed && !wantsOff && !wiping && !unheard}\n    - {do: PowerOn, when: \"!held && !unheard && (poweredOff || mayStop)\"}",
 				"when: held || dirty}", "when: dirty}"},
 			[]string{"safety-effect Discovery"}},
 		"Available is entered without proof": {

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/spelling"
@@ -21,7 +24,7 @@ const annotationPrefix = "policy.metalaw.dev/"
 
 // claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes the last.
 var claimAnnotations = []string{
-	v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation, v1alpha1.OperationIDAnnotation,
+	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation, v1alpha1.OperationIDAnnotation,
 }
 
 // checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has
@@ -57,6 +60,15 @@ func meantAnnotation(key string) string {
 		return "known are " + strings.Join(claimAnnotations, ", ")
 	}
 	return "did you mean " + annotationPrefix + near + "?"
+}
+
+// checkMinimumTerm refuses a term that no erase can reach: a tenant who misspells it would rely on nothing.
+func checkMinimumTerm(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
+	value, set := written(c.Old, c.New, v1alpha1.MinimumTermAnnotation)
+	if set && value != string(policyv1alpha1.TermClear) && value != string(policyv1alpha1.TermPurge) {
+		found.Deny(field.NotSupported(review.AnnotationsPath.Key(v1alpha1.MinimumTermAnnotation), value,
+			[]policyv1alpha1.SanitizationTerm{policyv1alpha1.TermClear, policyv1alpha1.TermPurge}))
+	}
 }
 
 // checkPriority warns of a priority that counts as another: because it is none, or because the policy in force grants less.

@@ -91,6 +91,8 @@ func TestOperation(t *testing.T) {
 	const by, reason = v1alpha1.OperationByAnnotation, v1alpha1.OperationReasonAnnotation
 	mayNot := "Forbidden\n" + at(v1alpha1.OperationAnnotation, `Forbidden: user "jane" may not force servers: that takes the verb force on `+
 		`servers.metal.ironcore.dev, which ClusterRole metalaw-server-forcer gives`)
+	mayNotErase := "Forbidden\n" + at(v1alpha1.OperationAnnotation, `Forbidden: user "jane" may not have servers erased: that takes the verb sanitize on `+
+		`servers.metal.ironcore.dev, which ClusterRole metalaw-server-sanitizer gives`)
 	written := "Forbidden\n" + at(by, "Forbidden: admission writes who asks; leave it out")
 	stays := "Forbidden\n" + at(by, "Forbidden: admission writes who asks; keep it as it is stored")
 	for desc, c := range map[string]struct {
@@ -130,6 +132,11 @@ func TestOperation(t *testing.T) {
 		"a force to a state that there is not":         {before: server(), after: server(asking("force"), forceTo("Nowhere"), askedBy("jane")), groups: []string{"forcers"}, want: "Invalid\n" + at(v1alpha1.ForceToAnnotation, `Unsupported value: "Nowhere": supported values: "Available", "Initial", "Reserved"`)},
 		"a force under a policy that cannot be loaded": {before: server(governedBy("lost")), after: server(governedBy(name), asking("force"), forceTo("Available"), askedBy("jane")), groups: []string{"forcers"}, want: "Forbidden\n" + at(v1alpha1.ForceToAnnotation, "Forbidden: policy revision lost, which governs the server, cannot be loaded; whether it defines the state cannot be told")},
 		"an override that says something else":         {before: server(), after: server(override("yes")), groups: []string{"forcers"}, want: "Invalid\n" + at(v1alpha1.ForceOverrideAnnotation, `Unsupported value: "yes": supported values: "true"`)},
+		"a sanitize by somebody who may not":           {before: server(), after: server(asking("sanitize"), because("r"), askedBy("jane")), want: mayNotErase},
+		"a sanitize by somebody who may only force":    {before: server(), after: server(asking("sanitize"), because("r"), askedBy("jane")), groups: []string{"forcers"}, want: mayNotErase},
+		"a sanitize by somebody who may":               {before: server(), after: server(asking("sanitize"), because("r"), askedBy("jane")), groups: []string{"sanitizers"}},
+		"a sanitize without a reason":                  {before: server(), after: server(asking("sanitize"), askedBy("jane")), groups: []string{"sanitizers"}, want: "Invalid\n" + at(reason, "Required value: say why the disks may be erased; the server keeps it")},
+		"another's sanitize for another reason":        {before: server(asking("sanitize"), because("r"), askedBy("joe")), after: server(asking("sanitize"), because("s"), askedBy("jane")), want: mayNotErase},
 		"the manager forces nobody's hand":             {before: server(asking("force"), askedBy("joe")), after: server(), who: manager},
 		"everybody may ask to be left alone":           {before: server(), after: server(asking("ignore"), askedBy("jane"))},
 	} {

@@ -71,6 +71,7 @@ func checkClaim(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *revi
 	checkTolerations(c, found)
 	checkSecretNames(c, found)
 	checkPriority(c, f.bundle, found)
+	checkMinimumTerm(c, found)
 	checkAnnotationNames(c, found)
 	checkProtection(c.Old, c.New, found)
 	checkQuota(f.usage, found)

@@ -151,7 +151,7 @@ func TestServerClaim(t *testing.T) {
 		"an annotation cut short, too": {after: claim(saying("prio", "5")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/prio]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
 		"an annotation of another kind is warned about, with those of a claim": {after: claim(saying("consent", "take-over")), warnings: []string{
-			"metadata.annotations[policy.metalaw.dev/consent]: nothing reads this annotation of a ServerClaim; known are policy.metalaw.dev/priority, " +
+			"metadata.annotations[policy.metalaw.dev/consent]: nothing reads this annotation of a ServerClaim; known are policy.metalaw.dev/minimum-term, policy.metalaw.dev/priority, " +
 				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id"}},
 		"a misspelt annotation that a change adds is warned about": {before: claim(), after: claim(image("os:2"), saying("protected", "true")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/protected]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},

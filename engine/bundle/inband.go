@@ -106,7 +106,7 @@ func diskNames(to *[]string) func(*yamlpos.File, yamlpos.Field) {
 	return func(f *yamlpos.File, k yamlpos.Field) {
 		*to = texts(f, k.Value, k.Name, func(n *yaml.Node, name string) bool {
 			if strings.TrimSpace(name) == "" || len(name) > maxDiskName {
-				f.Errorf(n, "setting-disk", "", "write a wwid, a serial number or a model, at most 256 bytes", "%s cannot be %q", k.Name, name)
+				f.Errorf(n, "setting-word", "", "write a wwid, a serial number or a model, at most 256 bytes", "%s cannot be %q", k.Name, name)
 				return false
 			}
 			return true

@@ -129,7 +129,7 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		Entry("rule 5: taking a machine found running for ours", "EarnedByBoot", at("Discovery", func(f *policies.Facts) {
 			f.Lifecycle.Marks, f.BMC.Power, f.Probe.Entry = nil, "On", 6
 			f.Boot = policies.BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
-		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: poweredOff || mayStop}", "{do: PowerOn, when: running}"),
+		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: \"!unheard && (poweredOff || mayStop)\"}", "{do: PowerOn, when: running}"),
 		Entry("rule 5: stopping a machine that a claim uses", "NotInUse", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Bound, f.Claim.Power, f.BMC.Power = true, true, "On", "On"
 		}), "when: (released || parkAsked) && mayStop && !wiping}", "when: claimed}"),

@@ -110,6 +110,9 @@ func (d *decision) undoRelease() {
 	default:
 		delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation)
 		delete(s.Annotations, v1alpha1.ReleasedAtAnnotation)
+		if s.Status.State == v1alpha1.StateReleased {
+			return // a rule leads it back to its claim, and ends the operation
+		}
 		what := fmt.Sprintf("the release was undone; apply the claim %s/%s again with serverRef: {name: %s}", ref.Namespace, ref.Name, s.Name)
 		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
 	}
