@@ -28,7 +28,8 @@ func dial(ctx context.Context, socket string) (*monitor, error) {
 		if err == nil {
 			m := &monitor{conn: conn, ended: make(chan struct{})}
 			go m.listen()
-			return m, m.send("qmp_capabilities")
+			err = m.send("qmp_capabilities")
+			return m, err
 		}
 		select {
 		case <-ctx.Done():
