@@ -27,6 +27,8 @@ CHECKS ?= 2000
 PROOF ?=
 # Set to 1, the demo ends by itself and its exit code tells how it went.
 DEMO_ONCE ?=
+# Set to 1, the demo shows two virtual machines that truly boot.
+DEMO_VM ?=
 # What make load measures; docs/load.md explains each. LOADFLAGS takes the other flags of bin/load.
 N ?= 100
 CLAIMS ?= -1
@@ -68,9 +70,9 @@ build: ## Build every program into bin/.
 	go build -trimpath -o $(BIN)/ ./cmd/...
 
 .PHONY: demo
-demo: control-plane build ## Show the whole way on 20 emulated servers; DEMO_ONCE=1 ends by itself.
+demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the whole way on 20 emulated servers; DEMO_VM=1 takes two virtual ones, DEMO_ONCE=1 ends by itself.
 	go build -trimpath -o $(BIN)/demo ./test/demo
-	DEMO_ONCE=$(DEMO_ONCE) exec $(BIN)/demo
+	DEMO_ONCE=$(DEMO_ONCE) DEMO_VM=$(DEMO_VM) exec $(BIN)/demo
 
 .PHONY: load
 load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= INVENTORY= (docs/load.md).
@@ -144,8 +146,12 @@ test-unit: ## Run the tests that need nothing but Go.
 
 .PHONY: test-integration
 test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a real API server.
-	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -Ev '/test/(e2e|story)')
+	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -Ev '/test/(e2e|story|vm)')
 	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(STORYFLAGS) ./test/story
+
+.PHONY: test-vm
+test-vm: control-plane vm-images ## Test machines that truly boot, in QEMU: it installs Debian packages and takes about six minutes.
+	go test -timeout 15m -count 1 $(TESTFLAGS) ./test/vm -args -ginkgo.timeout=14m
 
 .PHONY: test-mutants
 test-mutants: ## Change every shipped bundle in every small way, and prove that what breaks a rule is refused; PROOF=dir keeps the tables.
@@ -210,6 +216,24 @@ $(BIN)/metalaw-image:
 .PHONY: control-plane
 control-plane: ## Download or build etcd, kube-apiserver, kube-controller-manager and kubectl (once, at most seven minutes).
 	@test/controlplane/build.sh
+
+# What virtual machines need of Debian; on other systems the programs have to be there.
+VM_PACKAGES := qemu-system-x86 ipxe-qemu ovmf kmod
+
+.PHONY: vm-packages
+vm-packages: ## Install what virtual machines need, where anything of it is missing.
+	@missing=(); for package in $(VM_PACKAGES); do dpkg -s $$package >/dev/null 2>&1 || missing+=($$package); done; \
+	if [ $${#missing[@]} -eq 0 ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  command -v qemu-system-x86_64 depmod >/dev/null || { echo "vm-packages: install QEMU for x86_64 with its iPXE and OVMF, and depmod" >&2; exit 1; }; \
+	  exit 0; \
+	fi; \
+	root=(); [ "$$(id -u)" = 0 ] || root=(sudo); \
+	"$${root[@]}" apt-get update -qq && DEBIAN_FRONTEND=noninteractive "$${root[@]}" apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+
+.PHONY: vm-images
+vm-images: vm-packages ## Build the boot images that virtual machines of tests use into bin/vm-image.
+	@$(MAKE) probe-image IMAGES=amd64,cloud IMAGE_OUT=bin/vm-image
 
 .PHONY: tools
 tools: $(TOOLS)/.built ## Build the pinned tools into bin/tools.

@@ -126,7 +126,7 @@ func sameRelease(server *metalv1alpha1.Server, stored *policyv1alpha1.ServerInve
 }
 
 // ranOnlyWipes says that the machine was first shown on in the present entry by our boot, that no other agent reported since, and that
-// each move since was one between wipe and Error.
+// each move since was one between wipe, Error and Initial.
 func ranOnlyWipes(g grant, stored *policyv1alpha1.ServerInventory) bool {
 	l, report := g.server.Status.Lifecycle, stored.Report
 	ours := l != nil && l.SeenOnAt != nil && l.BootedAt != nil && l.BootedAt.Time.Equal(l.SeenOnAt.Time)
@@ -135,7 +135,7 @@ func ranOnlyWipes(g grant, stored *policyv1alpha1.ServerInventory) bool {
 }
 
 // movedByRetry says that the history has each move from one entry to another, made by rules of the policy, that the two entries are of
-// the same state, and that those between are of that state or of Error.
+// the same state, and that those between are of that state, of Error or of Initial, in which nothing is switched on.
 func movedByRetry(history []metalv1alpha1.LifecycleMove, from, to int64) bool {
 	var wipes metalv1alpha1.ServerState
 	next := from
@@ -149,7 +149,8 @@ func movedByRetry(history []metalv1alpha1.LifecycleMove, from, to int64) bool {
 		if move.Entry == from {
 			wipes = move.To
 		}
-		if move.To != wipes && (move.Entry == to || move.To != metalv1alpha1.StateError) {
+		rests := move.To == metalv1alpha1.StateError || move.To == metalv1alpha1.StateInitial // a retry passes through both
+		if move.To != wipes && (move.Entry == to || !rests) {
 			return false
 		}
 		next++

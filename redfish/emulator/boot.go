@@ -82,7 +82,7 @@ func (m *Machine) bootOption(reference string) string {
 // boot ends the self test: something runs from now on. bmc.mu is held.
 func (m *Machine) boot() {
 	sel := m.selectBoot()
-	m.running = &sel
+	m.running, m.restarts = &sel, false
 	m.startGuest(sel)
 	m.bmc.notify()
 }

@@ -110,6 +110,23 @@ func (m *Machine) OSPowerOff() {
 	}
 }
 
+// GuestEnded is how a guest says that it ended by itself: ctx is that of its PoweredOn. The machine goes off, or boots again where
+// the guest rebooted or a graceful restart was asked for. Where ctx has ended another request came first, and nothing changes.
+func (m *Machine) GuestEnded(ctx context.Context, rebooted bool) {
+	m.bmc.mu.Lock()
+	defer m.bmc.mu.Unlock()
+	if ctx.Err() != nil || m.running == nil {
+		return
+	}
+	if rebooted || m.restarts {
+		m.warmReset(0)
+		return
+	}
+	m.interrupt()
+	m.stopGuest()
+	m.off(nil)
+}
+
 // IgnoreShutdown says whether the operating system ignores graceful requests from now on.
 func (m *Machine) IgnoreShutdown(ignore bool) {
 	m.bmc.mu.Lock()

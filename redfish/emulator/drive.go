@@ -19,6 +19,8 @@ const (
 	TransportSATA     Transport = "sata"
 	TransportSAS      Transport = "sas"
 	TransportUSBStick Transport = "usb-stick"
+	// TransportVirtio is a disk of a virtual machine, for which Redfish has no protocol.
+	TransportVirtio Transport = "virtio"
 	// TransportTCP and TransportISCSI reach a drive that is not in the machine.
 	TransportTCP   Transport = "tcp"
 	TransportISCSI Transport = "iscsi"

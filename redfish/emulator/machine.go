@@ -39,14 +39,16 @@ type Machine struct {
 	ignores  bool
 	critical []string // parts; see SetCritical
 
-	state    PowerState
-	history  []stateAt
-	epoch    uint64 // grows when a pending transition is called off
-	timer    Timer
-	inPOST   bool
-	boots    int
-	nmis     int
-	running  *BootSelection
+	state   PowerState
+	history []stateAt
+	epoch   uint64 // grows when a pending transition is called off
+	timer   Timer
+	inPOST  bool
+	boots   int
+	nmis    int
+	running *BootSelection
+	// restarts says that the machine boots again when its guest ends, which a graceful restart asked for.
+	restarts bool
 	override override
 	// formerOverride is what was set before the override that was accepted at overriddenAt.
 	formerOverride override

@@ -113,6 +113,17 @@ type Hardware struct {
 	CoresPerSocket int
 	MemoryBytes    int64
 	BIOSVersion    string
+	// DIMMs are the memory modules; empty shows two without numbers, of half the memory each.
+	DIMMs []DIMM
+}
+
+// DIMM is one memory module.
+type DIMM struct {
+	Locator      string
+	Manufacturer string
+	SerialNumber string
+	PartNumber   string
+	SizeBytes    int64
 }
 
 // MachineSpec describes one machine. Every field may stay zero; the fleet fills in what the seed decides.
@@ -158,6 +169,14 @@ type Guest interface {
 	PoweredOn(ctx context.Context, m *Machine, boot BootSelection)
 	// PoweredOff is called once the machine is off and PoweredOn has returned.
 	PoweredOff(m *Machine)
+}
+
+// PowerButton is a Guest that hears of graceful requests. Its machine goes on until the guest ends by itself and says so by
+// Machine.GuestEnded, as the BMC of a real machine does not know when an operating system has ended.
+type PowerButton interface {
+	Guest
+	// Press tells the guest that somebody asks it to end. It is called in a goroutine of its own, beside PoweredOn.
+	Press(m *Machine)
 }
 
 // BootSelection is what a machine boots.

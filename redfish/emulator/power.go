@@ -103,9 +103,7 @@ func (m *Machine) reset(kind ResetType) verdict {
 		if m.state == PowerOff || m.state == PowerPoweringOff {
 			return verdictAlready
 		}
-		if !m.ignores {
-			m.shutDown()
-		}
+		m.shutDown()
 	default:
 		return m.resetRunning(kind)
 	}
@@ -138,9 +136,7 @@ func (m *Machine) resetRunning(kind ResetType) verdict {
 	case ResetForceRestart:
 		m.warmReset(0)
 	case ResetGracefulRestart:
-		if !m.ignores {
-			m.warmReset(m.delays.Shutdown)
-		}
+		m.restartGracefully()
 	default: // an interrupt
 		m.nmis++
 	}
@@ -176,12 +172,39 @@ func (m *Machine) cutPower(next func()) {
 
 // shutDown lets the operating system end itself, then switches off. bmc.mu is held.
 func (m *Machine) shutDown() {
+	if m.ignores || m.pressed(false) {
+		return
+	}
 	m.interrupt()
 	m.setState(PowerPoweringOff)
 	m.later(m.delays.Shutdown, func() {
 		m.stopGuest()
 		m.off(nil)
 	})
+}
+
+// restartGracefully lets the operating system end itself, then boots again. bmc.mu is held.
+func (m *Machine) restartGracefully() {
+	if m.ignores || m.pressed(true) {
+		return
+	}
+	m.warmReset(m.delays.Shutdown)
+}
+
+// pressed hands a graceful request to a guest that hears of those; false where there is none. restart says that the machine
+// boots again once the guest has ended. bmc.mu is held.
+func (m *Machine) pressed(restart bool) bool {
+	button, hears := m.guest.(PowerButton)
+	if !hears || m.running == nil || m.bmc.closed {
+		return false
+	}
+	m.restarts = restart
+	m.bmc.fleet.guests.Add(1)
+	go func() {
+		defer m.bmc.fleet.guests.Done()
+		button.Press(m)
+	}()
+	return true
 }
 
 func (m *Machine) off(next func()) {

@@ -98,22 +98,39 @@ func getProcessor(x *exchange) answer {
 	return ok(body)
 }
 
-// dimms is how many memory modules a machine shows, whatever its size.
-const dimms = 2
+// dimms are the memory modules of a machine: two of half its size where nothing else is said.
+func (m *Machine) dimms() []DIMM {
+	if len(m.hardware.DIMMs) > 0 {
+		return m.hardware.DIMMs
+	}
+	half := DIMM{SizeBytes: m.hardware.MemoryBytes / 2}
+	return []DIMM{half, half}
+}
 
 func getMemory(x *exchange) answer {
-	return x.part("Memory", "MemoryCollection", func(*Machine) int { return dimms })
+	return x.part("Memory", "MemoryCollection", func(m *Machine) int { return len(m.dimms()) })
 }
 
 func getDIMM(x *exchange) answer {
 	m := x.machine()
-	i, found := x.number("dimm", 1, dimms)
-	if m == nil || !found {
+	if m == nil {
 		return notFound(x.path)
 	}
+	i, found := x.number("dimm", 1, len(m.dimms()))
+	if !found {
+		return notFound(x.path)
+	}
+	dimm := m.dimms()[i]
 	id := strconv.Itoa(i + 1)
 	body := x.bmc.resource(m.systemPath()+"/Memory/"+id, "Memory.v1_17_0", id, "DIMM "+id)
-	body["CapacityMiB"], body["MemoryDeviceType"], body["OperatingSpeedMhz"] = m.hardware.MemoryBytes>>20/dimms, "DDR5", 4800
+	body["CapacityMiB"], body["MemoryDeviceType"], body["OperatingSpeedMhz"] = dimm.SizeBytes>>20, "DDR5", 4800
+	for name, value := range map[string]string{
+		"DeviceLocator": dimm.Locator, "Manufacturer": dimm.Manufacturer, "SerialNumber": dimm.SerialNumber, "PartNumber": dimm.PartNumber,
+	} {
+		if value != "" {
+			body[name] = value
+		}
+	}
 	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
 	return ok(body)
 }
@@ -174,7 +191,10 @@ func getDrive(x *exchange) answer {
 	path := m.systemPath() + "/Storage/1/Drives/" + id
 	body := x.bmc.resource(path, "Drive.v1_18_0", id, d.Name)
 	body["SerialNumber"], body["Manufacturer"], body["Model"], body["CapacityBytes"] = d.Serial, d.Vendor, d.Model, d.SizeBytes
-	body["MediaType"], body["Protocol"] = "SSD", d.Transport.protocol()
+	body["MediaType"] = "SSD"
+	if protocol := d.Transport.protocol(); protocol != "" {
+		body["Protocol"] = protocol
+	}
 	if d.Rotational {
 		body["MediaType"] = "HDD"
 	}

@@ -5,7 +5,7 @@
 //
 // What it answers follows boot-operator's code of August 2026, and it fails where that fails: the Butane library that boot-operator
 // uses translates an ignition, and a text that is none gives 500. Two things are invented: every image that is named resolves,
-// and a script names its boot configuration in a comment.
+// and a script names its boot configuration in a comment. What machines download is served for images that Options name.
 package bootprovider
 
 import (
@@ -37,6 +37,17 @@ type Options struct {
 	Listening func(address string)
 	// PrepareDelay is how long the preparation of a boot takes.
 	PrepareDelay time.Duration
+	// Images are what virtual machines can download, by the name that a boot configuration gives, without tag or digest.
+	Images map[string]Image
+}
+
+// Image is a kernel with its initramfs.
+type Image struct {
+	// Kernel is a file; so are the parts of the initramfs, which the kernel takes in this order.
+	Kernel    string
+	Initramfs []string
+	// Arguments come after those of every command line.
+	Arguments string
 }
 
 // Provider prepares and serves boots with a client that somebody else made; Run is for everybody with an API server.
@@ -79,6 +90,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("boot provider: %w", err)
 	}
 	provider := New(mgr.GetClient(), options.PrepareDelay)
+	provider.serve.images = options.Images
 	if err := provider.prepare.setup(mgr); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}

@@ -26,14 +26,16 @@ import (
 type server struct {
 	client client.Client
 	boots  *boots
+	images map[string]Image
 }
 
-// handler serves the three questions of a machine, with the statuses of boot-operator.
+// handler serves the questions of a machine, with the statuses of boot-operator.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ipxe/{uuid}", s.ipxe)
 	mux.HandleFunc("GET /ignition/{uuid}", s.ignition)
 	mux.HandleFunc("GET /httpboot", s.httpboot)
+	mux.HandleFunc("GET /image", s.image)
 	return mux
 }
 
@@ -45,16 +47,29 @@ func (s *server) ipxe(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The machine is gone where a write fails; there is nobody to tell.
-	_, _ = w.Write([]byte(script("http://"+r.Host, boot)))
+	_, _ = w.Write([]byte(s.script("http://"+r.Host, boot)))
 	s.fetched(r.Context(), boot, metalv1alpha1.ConditionIPXEScriptFetched, "IPXEScriptDelivered")
 }
 
 // script is the iPXE script of boot-operator with its kernel command line. The comment is ours: it lets a test say which boot
 // configuration a machine booted.
-func script(service string, boot prepared) string {
+func (s *server) script(service string, boot prepared) string {
 	layer := func(name string) string {
 		image, version := splitImage(boot.image)
 		return service + "/image?" + url.Values{"imageName": {image}, "version": {version}, "layerDigest": {name}}.Encode()
+	}
+	name, _ := splitImage(boot.image)
+	image := s.images[name]
+	var initrds []string
+	for i := range image.Initramfs {
+		initrds = append(initrds, "initrd "+layer(initrdLayer(i)))
+	}
+	if len(initrds) == 0 {
+		initrds = []string{"initrd " + layer(initrdLayer(0))}
+	}
+	arguments := ""
+	if image.Arguments != "" {
+		arguments = " " + image.Arguments
 	}
 	note := boot.key.String()
 	if boot.secret == "" {
@@ -64,9 +79,39 @@ func script(service string, boot prepared) string {
 		"#!ipxe", "# boot configuration " + note,
 		"set service " + service,
 		"kernel " + layer("kernel") + " initrd=initrd gl.ovl=/:tmpfs gl.url=" + layer("squashfs") + " gl.live=1 ip=any ignition.firstboot=1" +
-			" ignition.config.url=${service}/ignition/${uuid} ignition.platform.id=metal console=ttyS0,115200 console=tty0 console=ttyAMA0",
-		"initrd " + layer("initrd"), "boot", "",
+			" ignition.config.url=${service}/ignition/${uuid} ignition.platform.id=metal console=ttyS0,115200 console=tty0" +
+			" console=ttyAMA0" + arguments,
+		strings.Join(initrds, "\n"), "boot", "",
 	}, "\n")
+}
+
+// initrdLayer names a part of an initramfs; boot-operator has one.
+func initrdLayer(part int) string {
+	if part == 0 {
+		return "initrd"
+	}
+	return fmt.Sprintf("initrd%d", part)
+}
+
+// image answers with a layer of an image that the options name.
+func (s *server) image(w http.ResponseWriter, r *http.Request) {
+	image, known := s.images[r.URL.Query().Get("imageName")]
+	if !known {
+		http.NotFound(w, r)
+		return
+	}
+	layer := r.URL.Query().Get("layerDigest")
+	if layer == "kernel" {
+		http.ServeFile(w, r, image.Kernel)
+		return
+	}
+	for i, part := range image.Initramfs {
+		if layer == initrdLayer(i) {
+			http.ServeFile(w, r, part)
+			return
+		}
+	}
+	http.NotFound(w, r)
 }
 
 // splitImage takes an image reference apart; without tag and digest it is the latest.
@@ -178,7 +223,7 @@ func (s *server) fetched(ctx context.Context, boot prepared, kind, reason string
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

@@ -20,6 +20,8 @@ type options struct {
 	once    bool
 	keep    bool
 	record  string
+	// vm shows virtual machines, which truly boot, instead of emulated ones.
+	vm bool
 }
 
 const (
@@ -28,17 +30,22 @@ const (
 )
 
 func parseOptions(args []string) (options, error) {
-	o := options{once: os.Getenv("DEMO_ONCE") == "1"}
+	o := options{once: os.Getenv("DEMO_ONCE") == "1", vm: os.Getenv("DEMO_VM") == "1"}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.IntVar(&o.servers, "servers", 20, fmt.Sprintf("how many servers to emulate, %d to %d", fewestServers, mostServers))
 	flags.BoolVar(&o.once, "once", o.once, "end when the story has ended; DEMO_ONCE=1 asks for the same")
 	flags.BoolVar(&o.keep, "keep", false, "leave the logs behind, and stay up after a failure until Ctrl-C")
+	flags.BoolVar(&o.vm, "vm", o.vm, "two virtual machines, which truly boot, instead of emulated servers; DEMO_VM=1 asks for the same")
 	flags.StringVar(&o.record, "record", "", "file for an animated SVG of the run; prints plain lines")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: the demo takes flags only, see --help", flags.Arg(0))
+	}
+	if o.vm {
+		o.servers = virtualMachines
+		return o, nil
 	}
 	if o.servers < fewestServers || o.servers > mostServers {
 		return o, fmt.Errorf("--servers %d: the story needs %d to %d", o.servers, fewestServers, mostServers)

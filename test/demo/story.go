@@ -21,6 +21,9 @@ import (
 
 // story is the whole of it, in order.
 func story(w *world) []chapter {
+	if w.options.vm {
+		return []chapter{bringUp(w), onboarding(w), tenancy(w), cleaning(w)}
+	}
 	return []chapter{
 		bringUp(w),
 		onboarding(w),

@@ -36,9 +36,9 @@ func bringUp(w *world) chapter {
 		},
 		{name: "a boot provider stands in for boot-operator", limit: startLimit, do: w.startBootProvider},
 		{
-			name:  fmt.Sprintf("%d emulated servers listen, each with a BMC address of its own", w.options.servers),
+			name:  fmt.Sprintf("%d %s servers listen, each with a BMC address of its own", w.options.servers, w.sort()),
 			limit: startLimit,
-			do:    w.startEmulator,
+			do:    w.startServers,
 		},
 		{
 			name:  "the manager runs as its service account, with the rights it ships with",
@@ -69,10 +69,14 @@ func (w *world) startControlPlane(ctx context.Context) error {
 }
 
 func (w *world) startBootProvider(ctx context.Context) error {
+	known, err := w.bootImages()
+	if err != nil {
+		return err
+	}
 	listening := make(chan string, 1)
 	go func() {
 		err := bootprovider.Run(w.life, w.plane.Config, bootprovider.Options{
-			ListenAddress: local(0), Listening: func(address string) { listening <- address },
+			ListenAddress: local(0), Images: known, Listening: func(address string) { listening <- address },
 		})
 		if err != nil && w.life.Err() == nil {
 			w.report(err)
@@ -87,6 +91,21 @@ func (w *world) startBootProvider(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// sort says what kind of servers the demo shows.
+func (w *world) sort() string {
+	if w.options.vm {
+		return "virtual"
+	}
+	return "emulated"
+}
+
+func (w *world) startServers(ctx context.Context) error {
+	if w.options.vm {
+		return w.startVirtual(ctx)
+	}
+	return w.startEmulator(ctx)
 }
 
 func (w *world) startEmulator(ctx context.Context) error {
@@ -133,6 +152,13 @@ func (w *world) startManager(ctx context.Context) error {
 		"--metrics-bind-address=" + local(w.ports.metrics),
 		"--metrics-secure=false",
 		"--no-release-grace",
+	}
+	if w.options.vm {
+		more, err := w.virtualManager()
+		if err != nil {
+			return err
+		}
+		p.args = append(p.args, more...)
 	}
 	run := w.launch
 	if w.options.once {

@@ -57,7 +57,7 @@ func (v *plainView) open(chapters []string, servers int, logs string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.titles = chapters
-	_, _ = fmt.Fprintf(v.out, "metalaw demo: %d emulated servers in two racks\nlogs: %s\n", servers, logs)
+	_, _ = fmt.Fprintf(v.out, "metalaw demo: %d servers in two racks\nlogs: %s\n", servers, logs)
 }
 
 func (v *plainView) chapter(index int) {

@@ -75,7 +75,7 @@ func (v *terminalView) open(chapters []string, servers int, logs string) {
 		v.trackers = append(v.trackers, tracker)
 		v.writer.AppendTracker(tracker)
 	}
-	v.writer.Log(text.Bold.Sprintf("metalaw demo: %d emulated servers in two racks", servers))
+	v.writer.Log(text.Bold.Sprintf("metalaw demo: %d servers in two racks", servers))
 	v.writer.Log(text.FgHiBlack.Sprint("logs: " + logs))
 	v.drawing.Go(v.writer.Render)
 }

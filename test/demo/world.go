@@ -64,6 +64,8 @@ type world struct {
 	providerURL   string
 	// bootsBefore counts, by claim, the boots of its machine when it was last seen off.
 	bootsBefore map[string]int
+	// virtual is what there is of virtual machines; nil where servers are emulated.
+	virtual *virtual
 }
 
 func newWorld(o options) (*world, error) {

@@ -27,6 +27,8 @@ type Options struct {
 	// Addresses is a network of which every BMC gets an address of its own, all with port BasePort.
 	Addresses string
 	TLS       bool
+	// Specs are machines of their own kind, such as virtual ones, instead of Machines alike.
+	Specs []emulator.MachineSpec
 	// Profiles are given to the machines in turn.
 	Profiles []string
 	// Trees are captured trees, given to the machines in turn instead of profiles. A tree with several hosts makes a machine
@@ -106,6 +108,9 @@ func build(opts Options) *emulator.Fleet {
 	}
 	for _, f := range opts.Faults {
 		fleet.Inject(f)
+	}
+	for _, spec := range opts.Specs {
+		fleet.Add(spec)
 	}
 	for i := range opts.Machines {
 		spec := emulator.MachineSpec{}
