@@ -43,7 +43,8 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 		Short: "Write the Redfish tree of a BMC into an archive, without what identifies its owner",
 		Long: "Reads every resource of the BMC that can be reached by links, and changes nothing. Logs, sessions, accounts and schemas are " +
 			"left out. Serial numbers, UUIDs, MAC and IP addresses, names of hosts and users become others of the same form, and secrets " +
-			"go. The emulator serves the archive as a machine. Look through it before you send it: a BMC may show a name in a place that nobody expects.\n\n" +
+			"go. The emulator serves the archive as a machine. Look through it before you send it, because a BMC may " +
+			"show a name in an unusual place.\n\n" +
 			"Exit codes: 0 written. 1 the BMC could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} bmc capture rack1-07",
 		Args:    usage.OneArg("name one BMC"),
