@@ -70,7 +70,6 @@ type Custody struct {
 	LastHolder *Holder `json:"lastHolder,omitempty"`
 	// minimumTerm is what the last holder asked for by annotation, where that is more than the policy asks for.
 	// +optional
-	// +kubebuilder:validation:Enum=Clear;Purge
 	MinimumTerm SanitizationTerm `json:"minimumTerm,omitempty"`
 	// dataFound is the data that an agent of ours found on the disks, where no claim is known to have left it. It is cleared by a
 	// verified wipe, and by a claim that boots the machine.
