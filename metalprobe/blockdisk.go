@@ -117,6 +117,9 @@ func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseO
 
 // Recheck implements Disk.
 func (d *blockDisk) Recheck(ctx context.Context) (verification *policyv1alpha1.EraseVerification, err error) {
+	if err := d.guard(); err != nil { // another disk may have its name now
+		return nil, fmt.Errorf("%s not read again: %w", d.info.Path, err)
+	}
 	disk, err := erasure.Open(d.info.Path, os.O_RDONLY)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package metalprobe
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,18 @@ func TestEraseOverwritesEveryByte(t *testing.T) {
 				t.Errorf("%d bytes, of which some are not zero", len(content))
 			}
 		})
+	}
+}
+
+// Else the zeros of a new disk would stand for a disk that nobody erased.
+func TestADiskThatWasExchangedIsNotProvedByReadingItAgain(t *testing.T) {
+	disk := diskOf(t, 512)
+	if _, err := disk.Erase(t.Context(), EraseOrder{}); err != nil {
+		t.Fatal(err)
+	}
+	disk.guard = func() error { return errors.New("another disk has its name now") }
+	if _, err := disk.Recheck(t.Context()); err == nil || !strings.Contains(err.Error(), "another disk has its name now") {
+		t.Errorf("got %v", err)
 	}
 }
 

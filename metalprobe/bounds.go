@@ -245,6 +245,9 @@ func (r *WipeReport) Validate() error {
 		if r.State == policyv1alpha1.WipeVerified && d.State != policyv1alpha1.DiskVerified {
 			b.note("%s.state: %.64q, but a wipe is Verified only when each of its disks is", path, d.State)
 		}
+		if d.State == policyv1alpha1.DiskVerified && d.Verification != nil && !d.Verification.Passed {
+			b.note("%s.verification: it did not pass, so the disk is not Verified", path)
+		}
 	})
 	each(&b, "skipped", &r.Skipped, MaxDisks, func(path string, d *policyv1alpha1.SkippedDisk) {
 		if d.Path == "" {

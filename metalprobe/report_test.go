@@ -146,6 +146,7 @@ func TestValidateWipeReport(t *testing.T) {
 		want   []string
 	}{
 		"a machine without disks is verified":    {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified}, nil},
+		"a verified disk whose check failed":     {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified, Disks: []policyv1alpha1.DiskWipe{{Path: "p", State: policyv1alpha1.DiskVerified, Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros}}}}, []string{"disks[0].verification: it did not pass"}},
 		"a verified wipe with an erased disk":    {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified, Disks: []policyv1alpha1.DiskWipe{{Path: "p", State: policyv1alpha1.DiskErased}}}, []string{"Verified only when each of its disks is"}},
 		"an unknown state":                       {WipeReport{SystemUUID: uuid, State: "Done"}, []string{`state: "Done"`}},
 		"an unknown disk state and no UUID":      {WipeReport{State: policyv1alpha1.WipeRunning, Disks: []policyv1alpha1.DiskWipe{{State: "Gone"}}}, []string{"system UUID", `disks[0].state: "Gone"`, "disks[0].path: empty"}},

@@ -184,3 +184,25 @@ func FuzzSignature(f *testing.F) {
 		}
 	})
 }
+
+// The last sector of such a disk lies behind its last whole block.
+func TestASignatureAtAnEndThatIsNoWholeBlockIsFound(t *testing.T) {
+	const size = 4<<20 + 512
+	for name, c := range map[string]struct {
+		offset int
+		text   string
+		want   string
+	}{
+		"GPT":    {size - 512, "EFI PART", "GPT"},
+		"md 1.0": {4<<20 - 8192, "\xfc\x4e\x2b\xa9", "md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := fullDisk(size)
+			clear(disk.data)
+			copy(disk.data[c.offset:], c.text)
+			if _, _, err := samplesGone(t.Context(), disk, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

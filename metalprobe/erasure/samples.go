@@ -76,7 +76,7 @@ func constant(part []byte) bool {
 
 // samplesGone reads the samples again, and both ends for signatures. zeros says that it read nothing but zeros.
 func samplesGone(ctx context.Context, disk Medium, samples []sample) (read int64, zeros bool, err error) {
-	block, free, err := buffer(endBytes)
+	block, free, err := buffer(endBytes + Block) // the last end begins at a block
 	if err != nil {
 		return 0, false, err
 	}
@@ -101,8 +101,9 @@ func samplesGone(ctx context.Context, disk Medium, samples []sample) (read int64
 		return read, false, fmt.Errorf("%d of %d samples from before the erase were found again", found, len(samples))
 	}
 	size := disk.Size()
-	for _, offset := range []int64{0, max(0, size-endBytes) / Block * Block} {
-		part := block[:min(endBytes, size-offset)]
+	tail := max(0, size-endBytes) / Block * Block
+	for _, end := range []struct{ offset, length int64 }{{0, min(endBytes, size)}, {tail, size - tail}} {
+		offset, part := end.offset, block[:end.length]
 		if err := readFull(disk, part, offset); err != nil {
 			return read, false, err
 		}
@@ -149,14 +150,14 @@ func Signature(part []byte, begin bool) string {
 }
 
 // tailSignature knows the backup header of GPT, which is in the last sector of 512 or 4096 bytes, and md's superblocks of formats
-// 0.90 and 1.0.
+// 0.90 and 1.0. The part begins at a block of the disk.
 func tailSignature(part []byte) string {
 	for _, sector := range []int{512, Block} {
 		if len(part) >= sector && bytes.HasPrefix(part[len(part)-sector:], []byte("EFI PART")) {
 			return "GPT"
 		}
 	}
-	for offset := len(part) - Block; offset >= max(0, len(part)-(128<<10)); offset -= Block {
+	for offset := len(part)/Block*Block - Block; offset >= max(0, len(part)-(128<<10)); offset -= Block {
 		if bytes.HasPrefix(part[offset:], []byte("\xfc\x4e\x2b\xa9")) {
 			return "md"
 		}
