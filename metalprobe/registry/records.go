@@ -57,7 +57,8 @@ func (r *Registry) settle(
 type archive struct{ Options }
 
 // keep makes the record of a wipe that ended, or finds the one that was made of it. Records are numbered, and the API server takes
-// one of each number: whoever comes second goes on behind it.
+// one of each number: whoever comes second goes on behind it. A record that the inventory does not remember may not have reached the
+// sink, so it is kept there before the chain goes on.
 func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
 	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: a.Now()}
 	var err error
@@ -73,11 +74,12 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 		if err != nil {
 			return nil, notRecorded(err)
 		}
-		if last != nil && record.Tells(last, made) {
-			return a.keepOutside(ctx, last)
-		}
 		if last != nil {
-			in.Previous = record.Reference(last)
+			kept, refused := a.keepOutside(ctx, last)
+			if refused != nil || record.Tells(last, made) {
+				return kept, refused
+			}
+			in.Previous = kept
 		}
 	}
 	for {
@@ -97,10 +99,11 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
 			return nil, notRecorded(fmt.Errorf("reading record %s: %w", made.Name, err))
 		}
-		if record.Tells(&there, made) {
-			return a.keepOutside(ctx, &there)
+		kept, refused := a.keepOutside(ctx, &there)
+		if refused != nil || record.Tells(&there, made) {
+			return kept, refused
 		}
-		in.Previous = record.Reference(&there)
+		in.Previous = kept
 	}
 }
 
