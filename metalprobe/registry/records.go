@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,9 +48,23 @@ func (r *Registry) settle(
 			stored.LastRecord = kept
 			return refused
 		})
+		if refused != nil && refused.outcome == OutcomeNotRecorded {
+			// A failure changes nothing: the agent comes again, and may be heard then.
+			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()))
+		}
 		if refused != nil || !begins {
 			return changed, refused
 		}
+	}
+}
+
+// stillHeard notes that the agent of a wipe that cannot end for now is alive: a silent one loses its power, and its work with it.
+func stillHeard(g grant, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
+	return func(stored *policyv1alpha1.ServerInventory) *refusal {
+		if w := stored.Wipe; w != nil && w.Entry == g.entry && w.State == policyv1alpha1.WipeRunning {
+			w.UpdatedAt = metav1.NewMicroTime(now)
+		}
+		return nil
 	}
 }
 

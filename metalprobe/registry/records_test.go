@@ -124,6 +124,8 @@ func TestAWipeWithoutARecordDoesNotEnd(t *testing.T) {
 			}
 			if got := f.inventory(uuid); got.Wipe.State != "Running" || got.LastRecord != nil {
 				t.Fatalf("the inventory is %+v", got)
+			} else if heard := got.Wipe.UpdatedAt.Time; !heard.Equal(f.now.Add(-time.Minute)) {
+				t.Errorf("the agent was heard last at %s, so that it loses its power as a silent one", heard)
 			}
 			mend()
 			if got := f.do("POST", "/wipe", "mine", verified); got.Code != http.StatusOK {
