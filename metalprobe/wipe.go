@@ -46,7 +46,8 @@ type WipePolicy struct {
 	MinimumTerm policyv1alpha1.SanitizationTerm `json:"minimumTerm,omitempty"`
 	// Excused are disks that are left as they are without failing the wipe, by wwid, serial number or model.
 	Excused []string `json:"excused,omitempty"`
-	// Allowed are disks that are erased although they may be shared with other machines, by wwid, serial number or model.
+	// Allowed are disks that are erased although they may be shared with other machines, by wwid, serial number or model. A disk
+	// that another Server's inventory names as well is allowed by its wwid or serial number only.
 	Allowed []string `json:"allowed,omitempty"`
 }
 
