@@ -71,8 +71,8 @@ func hidden(c erasure.Commands, page []byte) (found, unknown string) {
 		return "", fmt.Sprintf("the drive did not say whether a device configuration overlay hides sectors (%v); "+
 			"many BIOSes lock that: power-cycle the drive, or allow it in the policy", err)
 	}
-	if real := binary.LittleEndian.Uint64(overlaid[6:])&(1<<48-1) + 1; real != shown {
-		return differ("a device configuration overlay", "hdparm --dco-restore", shown, real)
+	if native := binary.LittleEndian.Uint64(overlaid[6:])&(1<<48-1) + 1; native != shown {
+		return differ("a device configuration overlay", "hdparm --dco-restore", shown, native)
 	}
 	return "", ""
 }
