@@ -65,6 +65,11 @@ func hidden(c erasure.Commands, page []byte) (found, unknown string) {
 	if !valid(word(83)) || word(83)&overlay == 0 {
 		return "", ""
 	}
+	return overlaidBy(c, shown)
+}
+
+// overlaidBy asks a drive whether a device configuration overlay hides sectors.
+func overlaidBy(c erasure.Commands, shown uint64) (found, unknown string) {
 	overlaid := make([]byte, ataBlock)
 	question := erasure.ATACommand{Command: ataConfiguration, Feature: ataConfigurationReads, Count: 1, In: overlaid, Timeout: timeout}
 	if _, err := c.ATA(question); err != nil {

@@ -90,8 +90,8 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 			return nil, notRecorded(err)
 		}
 		if last != nil {
-			kept, refused := a.keepOutside(ctx, last)
-			if refused != nil || record.Tells(last, made) {
+			kept, over, refused := a.behind(ctx, last, made)
+			if over {
 				return kept, refused
 			}
 			in.Previous = kept
@@ -114,12 +114,21 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
 			return nil, notRecorded(fmt.Errorf("reading record %s: %w", made.Name, err))
 		}
-		kept, refused := a.keepOutside(ctx, &there)
-		if refused != nil || record.Tells(&there, made) {
+		kept, over, refused := a.behind(ctx, &there, made)
+		if over {
 			return kept, refused
 		}
 		in.Previous = kept
 	}
+}
+
+// behind keeps a record that is there outside the cluster, and says whether that is all: it is of the same end, or it cannot be kept.
+// Else the chain goes on behind it.
+func (a archive) behind(
+	ctx context.Context, there, made *policyv1alpha1.SanitizationRecord,
+) (kept *policyv1alpha1.RecordReference, over bool, refused *refusal) {
+	kept, refused = a.keepOutside(ctx, there)
+	return kept, refused != nil || record.Tells(there, made), refused
 }
 
 func (a archive) keepOutside(ctx context.Context, made *policyv1alpha1.SanitizationRecord) (*policyv1alpha1.RecordReference, *refusal) {
