@@ -108,7 +108,7 @@ type fakeDisk struct {
 }
 
 func (d *fakeDisk) Info() policyv1alpha1.BlockDevice {
-	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, SizeBytes: d.size}
+	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, Model: "m", SizeBytes: d.size}
 }
 
 func (d *fakeDisk) Verdict() Verdict {

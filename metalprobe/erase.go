@@ -71,7 +71,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 		w.disks = append(w.disks, disk)
 		w.report.Disks = append(w.report.Disks, a.describe(disk))
 	}
-	w.waits = make([]string, len(w.disks))
+	w.waits, w.doubts = make([]string, len(w.disks)), make([]string, len(w.disks))
 	w.report.Skipped = skipped[:min(len(skipped), MaxDisks)]
 	w.tellPhase(ctx, 0)
 	if err := w.run(ctx); err != nil {

@@ -47,7 +47,8 @@ type WipePolicy struct {
 	// Excused are disks that are left as they are without failing the wipe, by wwid, serial number or model.
 	Excused []string `json:"excused,omitempty"`
 	// Allowed are disks that are erased in spite of a doubt, by wwid, serial number or model: they may be shared with other machines, or do
-	// not say what they hide. It makes no remote disk local.
+	// not say what they hide. It makes no remote disk local. A disk that another Server's inventory names as well is allowed by its
+	// wwid or serial number only.
 	Allowed []string `json:"allowed,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,7 +106,7 @@ func (w *wiping) end(i int, outcome EraseOutcome, err error) {
 		d.State, d.Message, d.Term = policyv1alpha1.DiskFailed, shorten(err.Error()), ""
 		w.Log.Error("disk not erased", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "error", err)
 	} else {
-		d.State, d.Message = policyv1alpha1.DiskVerified, w.disks[i].Verdict().Reason
+		d.State, d.Message = policyv1alpha1.DiskVerified, shorten(strings.Trim(w.disks[i].Verdict().Reason+"; "+w.doubts[i], "; "))
 		w.Log.Info("disk erased and read back", "server", w.UUID, "disk", d.Path, "serial", d.Serial, "method", d.Method, "term", d.Term)
 	}
 	w.total()

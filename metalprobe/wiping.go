@@ -34,7 +34,9 @@ type wiping struct {
 	report WipeReport
 	// waits says what each disk waits for; empty for a disk that does not wait.
 	waits []string
-	told  int32
+	// doubts say why the registry refuses a disk that the policy allows; empty for a disk that it does not refuse.
+	doubts []string
+	told   int32
 }
 
 // one erases a disk once that is permitted. It returns an error only where the whole wipe must stop.
@@ -67,11 +69,18 @@ func (w *wiping) one(ctx context.Context, i int) error {
 // allowed waits for the permission to erase a disk. False without an error means that this disk may not be erased.
 func (w *wiping) allowed(ctx context.Context, i int) (bool, error) {
 	status, err := w.begin(ctx, i)
-	if err == nil && status.RefusedDisk != "" {
-		w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
-		return false, nil
+	if err != nil || status.RefusedDisk == "" {
+		return err == nil, err
 	}
-	return err == nil, err
+	if disk := w.disks[i].Info(); named(w.Wipe.Allowed, disk.WWID, disk.Serial) { // a model names the disks of others, too
+		w.Log.Warn("the policy allows a disk that the registry refuses", "server", w.UUID, "disk", disk.Path, "because", status.RefusedDisk)
+		w.mu.Lock()
+		w.doubts[i] = "the policy allows it, although the registry says: " + status.RefusedDisk
+		w.mu.Unlock()
+		return true, nil
+	}
+	w.end(i, EraseOutcome{}, errors.New("not erased: the registry refuses it: "+status.RefusedDisk))
+	return false, nil
 }
 
 // holds reads a disk again that a former boot proved, and says whether that proof stands and satisfies the policy.
@@ -91,7 +100,7 @@ func (w *wiping) holds(ctx context.Context, i int, former *policyv1alpha1.DiskWi
 	w.end(i, outcome, nil)
 	w.change(i, func(d *policyv1alpha1.DiskWipe) {
 		d.StartedAt, d.FinishedAt = former.StartedAt, former.FinishedAt
-		d.Message = shorten("a former boot of this wipe erased it; it was read again. " + disk.Verdict().Reason)
+		d.Message = shorten("a former boot of this wipe erased it; it was read again. " + d.Message)
 	})
 	return true, nil
 }

@@ -117,7 +117,7 @@ func TestARevokedWipeDoesNotWaitForADiskThatHangs(t *testing.T) {
 
 func TestWhatTheRegistryAndThePolicySayOfADisk(t *testing.T) {
 	proved := func(change func(*policyv1alpha1.DiskWipe)) []policyv1alpha1.DiskWipe {
-		d := policyv1alpha1.DiskWipe{Serial: "a", SizeBytes: 1000, State: policyv1alpha1.DiskVerified, Method: "nvme-format+zero", Term: policyv1alpha1.TermClear,
+		d := policyv1alpha1.DiskWipe{Serial: "a", Model: "m", SizeBytes: 1000, State: policyv1alpha1.DiskVerified, Method: "nvme-format+zero", Term: policyv1alpha1.TermClear,
 			Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, Passed: true}}
 		if change != nil {
 			change(&d)
@@ -134,6 +134,11 @@ func TestWhatTheRegistryAndThePolicySayOfADisk(t *testing.T) {
 	}{
 		"a disk that is another machine's as well": {registry: &fakeRegistry{refused: map[string]string{"a": "Server b has it too"}},
 			state: "Failed", want: "Failed not erased: the registry refuses it: Server b has it too"},
+		"a disk that is, and that the policy allows by its serial number": {registry: &fakeRegistry{refused: map[string]string{"a": "Server b has it too"}},
+			policy: WipePolicy{Allowed: []string{"a"}}, state: "Verified", did: "erase a",
+			want: "Verified the policy allows it, although the registry says: Server b has it too"},
+		"a disk that is, of a model that the policy allows": {registry: &fakeRegistry{refused: map[string]string{"a": "Server b has it too"}},
+			policy: WipePolicy{Allowed: []string{"m"}}, state: "Failed", want: "Failed not erased: the registry refuses it: Server b has it too"},
 		"a disk that the policy excuses by its serial number": {policy: WipePolicy{Excused: []string{"a"}}, state: "Verified",
 			want: "the policy excuses serial number a"},
 		"a refused disk that the policy excuses": {policy: WipePolicy{Excused: []string{"x", "a"}}, disk: fakeDisk{refused: true}, state: "Verified",

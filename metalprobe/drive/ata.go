@@ -69,8 +69,8 @@ func protectedArea(c erasure.Commands, command uint8, shown uint64) (found, unkn
 	if err != nil {
 		return "", fmt.Sprintf("the drive did not say whether a host protected area hides sectors: %v", err)
 	}
-	if native := after.LBA + 1; native > shown {
-		return fmt.Sprintf("a host protected area hides %d of its %d sectors; remove it with hdparm -N p%d", native-shown, native, native), ""
+	if native := after.LBA + 1; native != shown {
+		return differ("a host protected area", fmt.Sprintf("hdparm -N p%d", native), shown, native)
 	}
 	return "", ""
 }
@@ -78,15 +78,24 @@ func protectedArea(c erasure.Commands, command uint8, shown uint64) (found, unkn
 // overlay compares what a drive shows with what it had when it left its maker.
 func overlay(c erasure.Commands, shown uint64) (found, unknown string) {
 	page := make([]byte, ataBlock)
-	question := erasure.ATACommand{Command: ataConfiguration, Feature: ataConfigurationReads, In: page, Timeout: timeout}
+	question := erasure.ATACommand{Command: ataConfiguration, Feature: ataConfigurationReads, Count: 1, In: page, Timeout: timeout}
 	if _, err := c.ATA(question); err != nil {
 		return "", fmt.Sprintf("the drive did not say whether a device configuration overlay hides sectors (%v); "+
 			"many BIOSes lock that: power-cycle the drive, or allow it in the policy", err)
 	}
-	if made := binary.LittleEndian.Uint64(page[6:])&maxSector + 1; made > shown {
-		return fmt.Sprintf("a device configuration overlay hides %d of its %d sectors; remove it with hdparm --dco-restore", made-shown, made), ""
+	if made := binary.LittleEndian.Uint64(page[6:])&maxSector + 1; made != shown {
+		return differ("a device configuration overlay", "hdparm --dco-restore", shown, made)
 	}
 	return "", ""
+}
+
+// differ words that a drive has another number of sectors than it shows. One that has fewer did not answer: its adapter cut the
+// address off, or made the answer up.
+func differ(what, remedy string, shown, has uint64) (found, unknown string) {
+	if has > shown {
+		return fmt.Sprintf("%s hides %d of its %d sectors; remove it with %s", what, has-shown, has, remedy), ""
+	}
+	return "", fmt.Sprintf("the drive did not say whether %s hides sectors: it shows %d sectors, and names %d", what, shown, has)
 }
 
 // valid reads the mark by which a drive says that words of support mean something: bit 14 is set, and bit 15 is not.

@@ -181,6 +181,8 @@ func TestHiddenSectors(t *testing.T) {
 		"an overlay that hides nothing":          {map[uint32][]byte{ataIdentify: identity(map[int]uint16{83: with}), ataConfiguration: overlay(0xe7)}, 0, "", ""},
 		"an overlay that hides sectors":          {map[uint32][]byte{ataIdentify: identity(map[int]uint16{83: with}), ataConfiguration: overlay(0xf1)}, 0, "a device configuration overlay hides 10 of its 1010", ""},
 		"an overlay that the BIOS locked":        {map[uint32][]byte{ataIdentify: identity(map[int]uint16{83: with})}, 0, "", "device configuration overlay"},
+		"an address that the adapter cut off":    {map[uint32][]byte{ataIdentify: identity(map[int]uint16{82: 1 << 10}), ataReadNativeMax: nil}, 231, "", "it shows 1000 sectors, and names 232"},
+		"an overlay of an empty answer":          {map[uint32][]byte{ataIdentify: identity(map[int]uint16{83: with}), ataConfiguration: nil}, 0, "", "it shows 1000 sectors, and names 1"},
 		"a word of support that does not count":  {map[uint32][]byte{ataIdentify: identity(map[int]uint16{82: 1 << 10, 83: 1<<15 | 1<<14})}, 0, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -206,3 +206,38 @@ func TestASignatureAtAnEndThatIsNoWholeBlockIsFound(t *testing.T) {
 		})
 	}
 }
+
+// pendingDisk cannot read its first block until that is written.
+type pendingDisk struct {
+	*fakeDisk
+	written bool
+}
+
+func (d *pendingDisk) ReadAt(part []byte, offset int64) (int, error) {
+	if offset < Block && !d.written {
+		return 0, errors.New("medium error")
+	}
+	return d.fakeDisk.ReadAt(part, offset)
+}
+
+func (d *pendingDisk) WriteAt(part []byte, offset int64) (int, error) {
+	d.written = d.written || offset < Block
+	return d.fakeDisk.WriteAt(part, offset)
+}
+
+// Else a drive whose own erase was cut off could never be overwritten.
+func TestABlockThatCannotBeReadIsFilledBeforeTheErase(t *testing.T) {
+	disk := &pendingDisk{fakeDisk: fullDisk(4 << 20)}
+	samples, err := takeSamples(t.Context(), disk, func(int64) int64 { return 0 })
+	if err != nil || len(samples) != maxSamples {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	if _, _, err := samplesGone(t.Context(), disk, samples); err == nil || !strings.Contains(err.Error(), "258 of 258 samples") {
+		t.Errorf("a disk that kept everything: %v", err)
+	}
+	disk = &pendingDisk{fakeDisk: fullDisk(4 << 20)}
+	disk.failsAt = 0
+	if _, err := takeSamples(t.Context(), disk, func(int64) int64 { return 0 }); err == nil || !strings.Contains(err.Error(), "writing a sample at byte 0") {
+		t.Errorf("a block that cannot be written either: %v", err)
+	}
+}

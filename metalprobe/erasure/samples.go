@@ -26,7 +26,8 @@ type sample struct {
 }
 
 // takeSamples reads blocks at both ends and at random places. A block that holds one byte value throughout could be the same
-// before and after an erase, so it is filled with random bytes first: the disk is about to be erased anyway.
+// before and after an erase, so it is filled with random bytes first: the disk is about to be erased anyway. So is a block that cannot be
+// read, as after an erase that was cut off: what cannot be written either fails the disk.
 func takeSamples(ctx context.Context, disk Medium, pick func(n int64) int64) ([]sample, error) {
 	block, free, err := buffer(Block)
 	if err != nil {
@@ -40,10 +41,7 @@ func takeSamples(ctx context.Context, disk Medium, pick func(n int64) int64) ([]
 			return nil, fmt.Errorf("taking samples: %w", context.Cause(ctx))
 		}
 		part := block[:min(Block, size-offset)]
-		if err := readFull(disk, part, offset); err != nil {
-			return nil, fmt.Errorf("taking samples: %w", err)
-		}
-		if constant(part) {
+		if err := readFull(disk, part, offset); err != nil || constant(part) {
 			_, _ = rand.Read(part) // never fails
 			if _, err := disk.WriteAt(part, offset); err != nil {
 				return nil, fmt.Errorf("writing a sample at byte %d: %w; replace the disk", offset, err)

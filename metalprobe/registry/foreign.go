@@ -63,7 +63,8 @@ func (r *Registry) ofAnother(ctx context.Context, g grant, disk metalprobe.DiskI
 			}
 			if len(servers) > 0 {
 				return fmt.Sprintf("Server %s has this disk in its inventory as well (%s), so that it may be shared. Where it was moved, "+
-					"have that server inspected again; where it is erased on purpose, allow it by the policy", servers[0].Name, key), nil
+					"have that server inspected again; where it is erased on purpose, allow its wwid or serial number by the policy",
+					servers[0].Name, key), nil
 			}
 		}
 	}

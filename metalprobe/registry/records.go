@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,9 +48,23 @@ func (r *Registry) settle(
 			stored.LastRecord = kept
 			return refused
 		})
+		if refused != nil && refused.outcome == OutcomeNotRecorded {
+			// A failure changes nothing: the agent comes again, and may be heard then.
+			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()))
+		}
 		if refused != nil || !begins {
 			return changed, refused
 		}
+	}
+}
+
+// stillHeard notes that the agent of a wipe that cannot end for now is alive: a silent one loses its power, and its work with it.
+func stillHeard(g grant, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
+	return func(stored *policyv1alpha1.ServerInventory) *refusal {
+		if w := stored.Wipe; w != nil && w.Entry == g.entry && w.State == policyv1alpha1.WipeRunning {
+			w.UpdatedAt = metav1.NewMicroTime(now)
+		}
+		return nil
 	}
 }
 
@@ -57,7 +72,8 @@ func (r *Registry) settle(
 type archive struct{ Options }
 
 // keep makes the record of a wipe that ended, or finds the one that was made of it. Records are numbered, and the API server takes
-// one of each number: whoever comes second goes on behind it.
+// one of each number: whoever comes second goes on behind it. A record that the inventory does not remember may not have reached the
+// sink, so it is kept there before the chain goes on.
 func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
 	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: a.Now()}
 	var err error
@@ -73,11 +89,12 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 		if err != nil {
 			return nil, notRecorded(err)
 		}
-		if last != nil && record.Tells(last, made) {
-			return a.keepOutside(ctx, last)
-		}
 		if last != nil {
-			in.Previous = record.Reference(last)
+			kept, over, refused := a.behind(ctx, last, made)
+			if over {
+				return kept, refused
+			}
+			in.Previous = kept
 		}
 	}
 	for {
@@ -97,11 +114,21 @@ func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.Serve
 		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(made), &there); err != nil {
 			return nil, notRecorded(fmt.Errorf("reading record %s: %w", made.Name, err))
 		}
-		if record.Tells(&there, made) {
-			return a.keepOutside(ctx, &there)
+		kept, over, refused := a.behind(ctx, &there, made)
+		if over {
+			return kept, refused
 		}
-		in.Previous = record.Reference(&there)
+		in.Previous = kept
 	}
+}
+
+// behind keeps a record that is there outside the cluster, and says whether that is all: it is of the same end, or it cannot be kept.
+// Else the chain goes on behind it.
+func (a archive) behind(
+	ctx context.Context, there, made *policyv1alpha1.SanitizationRecord,
+) (kept *policyv1alpha1.RecordReference, over bool, refused *refusal) {
+	kept, refused = a.keepOutside(ctx, there)
+	return kept, refused != nil || record.Tells(there, made), refused
 }
 
 func (a archive) keepOutside(ctx context.Context, made *policyv1alpha1.SanitizationRecord) (*policyv1alpha1.RecordReference, *refusal) {

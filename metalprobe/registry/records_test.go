@@ -124,6 +124,8 @@ func TestAWipeWithoutARecordDoesNotEnd(t *testing.T) {
 			}
 			if got := f.inventory(uuid); got.Wipe.State != "Running" || got.LastRecord != nil {
 				t.Fatalf("the inventory is %+v", got)
+			} else if heard := got.Wipe.UpdatedAt.Time; !heard.Equal(f.now.Add(-time.Minute)) {
+				t.Errorf("the agent was heard last at %s, so that it loses its power as a silent one", heard)
 			}
 			mend()
 			if got := f.do("POST", "/wipe", "mine", verified); got.Code != http.StatusOK {
@@ -137,6 +139,31 @@ func TestAWipeWithoutARecordDoesNotEnd(t *testing.T) {
 				t.Errorf("the inventory is %+v", got)
 			}
 		})
+	}
+}
+
+// The chain in the sink has no gap either: a wipe that another end followed while the sink was away is in it.
+func TestARecordThatTheSinkDidNotTakeIsKeptBeforeTheNext(t *testing.T) {
+	f := newFleet(t, asWipe)
+	away := true
+	var kept []policyv1alpha1.SanitizationRecord
+	f.registry.options.Sink = sinkFunc(func(r *policyv1alpha1.SanitizationRecord) error {
+		if away {
+			return errors.New("no route")
+		}
+		kept = append(kept, *r)
+		return nil
+	})
+	f.do("POST", "/register", "mine", report(uuid, twoDisks))
+	if got := f.do("POST", "/wipe", "mine", verified); got.Code != http.StatusServiceUnavailable {
+		t.Fatalf("got %d %s", got.Code, got.Body)
+	}
+	away = false
+	if got := f.do("POST", "/wipe", "mine", strings.Replace(verified, `"Verified","disks"`, `"Failed","disks"`, 1)); got.Code != http.StatusOK {
+		t.Fatalf("got %d %s", got.Code, got.Body)
+	}
+	if err := record.Verify(kept); err != nil || len(kept) != 2 {
+		t.Errorf("the sink has %d records: %v", len(kept), err)
 	}
 }
 
