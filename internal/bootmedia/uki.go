@@ -22,6 +22,8 @@ type UKIOptions struct {
 
 const (
 	peSectionHeader = 40
+	// The optional header of a 64-bit program, without its data directories.
+	peOptionalHeader = 112
 	// Initialized data that can be read.
 	peReadOnlyData = 0x40000040
 )
@@ -74,7 +76,7 @@ func openPE(stub []byte) (*peFile, error) {
 		return nil, fmt.Errorf("no EFI program: it does not begin with MZ")
 	}
 	coff := int64(le.Uint32(stub[60:])) + 4
-	if coff+20+240 > int64(len(stub)) || string(stub[coff-4:coff]) != "PE\x00\x00" {
+	if coff+20+peOptionalHeader > int64(len(stub)) || string(stub[coff-4:coff]) != "PE\x00\x00" {
 		return nil, fmt.Errorf("no EFI program: the PE header is missing")
 	}
 	p := &peFile{image: append([]byte(nil), stub...), optional: int(coff) + 20, count: int(le.Uint16(stub[coff+2:]))}
@@ -110,7 +112,9 @@ func (p *peFile) check(stub []byte) error {
 	if p.alignment < 1 || p.alignment > 1<<20 || p.fileAlign < 1 || p.fileAlign > 1<<16 || p.headers > int64(len(stub)) {
 		return fmt.Errorf("its header has an alignment or a size out of range")
 	}
-	if p.table < p.optional+240 || p.table+p.count*peSectionHeader > int(p.headers) {
+	// Linkers write six data directories or sixteen.
+	directories := int(binary.LittleEndian.Uint32(stub[p.optional+108:]))
+	if directories > 16 || p.table < p.optional+peOptionalHeader+8*directories || p.table+p.count*peSectionHeader > int(p.headers) {
 		return fmt.Errorf("its table of sections is cut")
 	}
 	optional, le := stub[p.optional:], binary.LittleEndian

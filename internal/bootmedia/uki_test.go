@@ -99,6 +99,18 @@ func TestAUKIHoldsItsPartsAsSections(t *testing.T) {
 	}
 }
 
+// Debian's stub for arm64 has six data directories, and so a shorter header than that for amd64.
+func TestAUKIOfAStubWithSixDataDirectories(t *testing.T) {
+	const shorter = 80
+	b := stub(5)
+	le := binary.LittleEndian
+	le.PutUint16(b[128+20:], 240-shorter)
+	le.PutUint32(b[152+108:], 6)
+	copy(b[392-shorter:], b[392:432])
+	clear(b[432-shorter : 432])
+	checkUKI(t, testUKI(t, b))
+}
+
 func TestAUKIOfTheStubOfSystemd(t *testing.T) {
 	systemd, err := os.ReadFile("/usr/lib/systemd/boot/efi/linuxx64.efi.stub")
 	if err != nil {
