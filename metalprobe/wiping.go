@@ -227,7 +227,11 @@ func (w *wiping) watch(ctx context.Context, revoke context.CancelCauseFunc) {
 		}
 		if w.erasing() {
 			status, err := w.Registry.WipeStatus(ctx, w.UUID)
-			if _, err = permitted(ctx, status, err); err != nil {
+			_, err = permitted(ctx, status, err)
+			if ctx.Err() != nil {
+				return // every disk has ended, and this question with it: that says nothing of the wipe
+			}
+			if err != nil {
 				revoke(err)
 				return
 			}

@@ -115,6 +115,33 @@ func TestARevokedWipeDoesNotWaitForADiskThatHangs(t *testing.T) {
 	})
 }
 
+// lateRegistry answers whether to go on only once nobody waits for the answer any more.
+type lateRegistry struct{ *fakeRegistry }
+
+func (l lateRegistry) WipeStatus(ctx context.Context, uuid string) (WipeStatus, error) {
+	if status, err := l.fakeRegistry.WipeStatus(ctx, uuid); len(l.log) < 3 {
+		return status, err
+	}
+	<-ctx.Done()
+	return WipeStatus{}, ctx.Err()
+}
+
+func TestAQuestionThatIsOpenWhenTheLastDiskEndsRevokesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := &fakeRegistry{}
+		agent := agentOf(registry, PurposeWipe, &fakeDisk{registry: registry, name: "a", takes: MaxWipeInterval})
+		agent.Registry = lateRegistry{registry}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		if err := agent.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if registry.last.State != policyv1alpha1.WipeVerified {
+			t.Errorf("the last report is %s: %s", registry.last.State, states(registry.last))
+		}
+	})
+}
+
 func TestWhatTheRegistryAndThePolicySayOfADisk(t *testing.T) {
 	proved := func(change func(*policyv1alpha1.DiskWipe)) []policyv1alpha1.DiskWipe {
 		d := policyv1alpha1.DiskWipe{Serial: "a", Model: "m", SizeBytes: 1000, State: policyv1alpha1.DiskVerified, Method: "nvme-format+zero", Term: policyv1alpha1.TermClear,
