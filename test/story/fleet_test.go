@@ -4,6 +4,7 @@ package story
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -128,22 +130,25 @@ var _ = Describe("Safety rule 8: freeze", func() {
 
 	It("does not let an agent begin a disk while frozen, and lets it go on afterwards", func(ctx SpecContext) {
 		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) {
-			s.Drives = []emulator.DriveSpec{{Name: "nvme0n1", SizeBytes: 1e9}, {Name: "nvme1n1", SizeBytes: 1e9}}
+			for i := range metalprobe.DefaultParallel + 1 { // the last waits for another to end
+				s.Drives = append(s.Drives, emulator.DriveSpec{Name: fmt.Sprintf("nvme%dn1", i), SizeBytes: 1e9})
+			}
 			s.Delays = emulator.Delays{Erase: 5 * time.Second} // the freeze has to be in force before it ends
 		})
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		create(ctx, newClaim("frozen-wipe", m))
 		Eventually(claimCondition(ctx, "frozen-wipe", "Ready")).Should(Equal("True/Running"))
-		m.Drives()[1].Write("the tenant's second disk")
+		last := m.Drives()[metalprobe.DefaultParallel]
+		last.Write("the tenant's last disk")
 		deleteClaim(ctx, "frozen-wipe")
 		Eventually(theWorld.begunToErase(m, "nvme0n1")).Should(BeTrue())
 		control(ctx, frozen(policyv1alpha1.FreezeDestructive, m))
 		Eventually(m.Drives()[0].Contents).Should(BeEmpty(), "a disk under erase is erased to its end")
-		Consistently(m.Drives()[1].Contents, 4*time.Second).Should(Equal("the tenant's second disk"))
+		Consistently(last.Contents, 4*time.Second).Should(Equal("the tenant's last disk"))
 		recontrol(ctx, thawed)
 		Eventually(state(ctx, name)).WithTimeout(time.Minute).Should(Equal("Available/Off"))
-		Expect(m.Drives()[1].Contents()).To(BeEmpty())
+		Expect(last.Contents()).To(BeEmpty())
 	})
 })
 

@@ -56,6 +56,9 @@ var settings = []setting{
 {{- with .Values.probeImage }}
 - {{ printf "--probe-image=%s" . | quote }}
 {{- end }}
+{{- if and .Values.boot.enabled .Values.boot.mediaURL }}
+- {{ printf "--media-url=%s" .Values.boot.mediaURL | quote }}
+{{- end }}
 {{- with .Values.bmcCA }}
 - --bmc-ca-file=/bmc-ca/ca.crt
 {{- end }}

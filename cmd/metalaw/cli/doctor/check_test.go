@@ -85,7 +85,10 @@ func TestEachCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"the manager runs elsewhere": {func(v *view) { v.manager.Ready = 0 }, "manager",
 			finding{Verdict: Warned, Message: "no replica of the Deployment is ready, and pod-a leads: the manager runs elsewhere",
 				Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
-		"no replica is ready": {func(v *view) { v.manager.Ready, v.manager.Leader = 0, "" }, "manager",
+		"the manager runs elsewhere without a leader": {func(v *view) { v.manager.Ready, v.manager.Leader = 0, "" }, "manager",
+			finding{Verdict: Warned, Message: "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere, as in the demo",
+				Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
+		"no replica is ready": {func(v *view) { v.manager.Ready, v.manager.Leader, v.admission = 0, "", admission{Err: errors.New("timeout")} }, "manager",
 			finding{Verdict: Failed, Message: "none of 2 replicas of metalaw:1 is ready", Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
 		"no replica leads": {func(v *view) { v.manager.Renewed = noon.Add(-time.Minute) }, "manager",
 			finding{Verdict: Failed, Message: "no replica leads, so no server is reconciled", Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
@@ -129,6 +132,9 @@ func TestEachCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			c.change(&v)
 			for _, f := range judge(v) {
 				want := finding{Check: f.Check, Verdict: Passed, Message: f.Message}
+				if f.Check == "webhooks" && c.check == "manager" {
+					continue
+				}
 				if f.Check == c.check {
 					want = c.want
 					want.Check = c.check
