@@ -60,12 +60,20 @@ type world struct {
 	mediaURL string
 	fleet    *emulator.Fleet
 	port     int
+	// registryHost is the address at which machines reach this host.
+	registryHost string
+	// anySource serves an ISO to every address: virtual machines read it from here.
+	anySource bool
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld serves a boot image with that UKI. Machines of the fleet run the stand-in agent; virtual ones bring their own guests.
+func newWorld(t *testing.T, uki []byte, change ...func(*world)) *world {
 	t.Helper()
 	g := NewWithT(t)
-	w := &world{scheme: runtime.NewScheme()}
+	w := &world{scheme: runtime.NewScheme(), registryHost: "127.0.0.1"}
+	for _, f := range change {
+		f(w)
+	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
 		g.Expect(add(w.scheme)).To(Succeed())
 	}
@@ -74,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.admin, err = client.New(w.Config, client.Options{Scheme: w.scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	host := w.pushImage(t, g)
+	host := w.pushImage(t, g, uki)
 	w.startBootService(t, g, host)
 	w.startFleet(t, g)
 	w.startManager(t, g)
@@ -82,12 +90,12 @@ func newWorld(t *testing.T) *world {
 }
 
 // pushImage pushes a boot image to a registry of the test.
-func (w *world) pushImage(t *testing.T, g *WithT) (host string) {
+func (w *world) pushImage(t *testing.T, g *WithT, uki []byte) (host string) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	host = strings.TrimPrefix(server.URL, "http://")
 	w.image = host + "/boot:v1"
-	image, err := oci.BootImage(oci.Boot{Arch: "amd64", UKI: append([]byte("MZ"), make([]byte, 100_000)...)})
+	image, err := oci.BootImage(oci.Boot{Arch: "amd64", UKI: uki})
 	g.Expect(err).NotTo(HaveOccurred())
 	ref, err := name.ParseReference(w.image)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -121,7 +129,7 @@ func (w *world) newManager(g *WithT, account string) manager.Manager {
 // startBootService runs the boot service with the rights of its own account.
 func (w *world) startBootService(t *testing.T, g *WithT, host string) {
 	mgr := w.newManager(g, "metalaw-boot")
-	store, err := images.New(images.Options{Folder: t.TempDir(), Limit: 1 << 24, Allowed: []string{host}, Arch: "amd64"})
+	store, err := images.New(images.Options{Folder: t.TempDir(), Limit: 1 << 28, Allowed: []string{host}, Arch: "amd64"})
 	g.Expect(err).NotTo(HaveOccurred())
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -130,7 +138,7 @@ func (w *world) startBootService(t *testing.T, g *WithT, host string) {
 	reconciler := &bootservice.Reconciler{Source: source, MediaURL: w.mediaURL}
 	g.Expect(reconciler.Setup(t.Context(), mgr, 4)).To(Succeed())
 	quiet := slog.New(slog.DiscardHandler)
-	handler := bootserver.Media(bootserver.Options{Source: source, Images: store, Arch: "amd64", Log: quiet})
+	handler := bootserver.Media(bootserver.Options{Source: source, Images: store, Arch: "amd64", AnySource: w.anySource, Log: quiet})
 	g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return bootserver.Serve(ctx, listener, handler, nil, quiet)
 	}))).To(Succeed())
@@ -154,12 +162,12 @@ func (w *world) startManager(t *testing.T, g *WithT) {
 	store := revision.NewStore(mgr.GetClient(), embedded)
 	port, err := env.FreePort(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	url, metrics := fmt.Sprintf("http://127.0.0.1:%d", port), prometheus.NewRegistry()
+	url, metrics := fmt.Sprintf("http://%s:%d", w.registryHost, port), prometheus.NewRegistry()
 	g.Expect(controllers.Setup(t.Context(), mgr, store, controllers.Options{Namespace: system, ProbeImage: w.image, WipeImage: w.image, RegistryURL: url,
 		MediaURL: w.mediaURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, RetryPause: time.Millisecond, NoReleaseGrace: true,
 		Metrics: metrics})).To(Succeed())
 	reports, err := agents.New(agents.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
-		Recorder: mgr.GetEventRecorder("registry"), Address: strings.TrimPrefix(url, "http://"), Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
+		Recorder: mgr.GetEventRecorder("registry"), Address: fmt.Sprintf("127.0.0.1:%d", port), Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
 		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(reports)).To(Succeed())
@@ -204,7 +212,7 @@ func status(ctx context.Context, url, from string) int {
 }
 
 func TestTheWholeWayByVirtualMedia(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, append([]byte("MZ"), make([]byte, 100_000)...))
 	for _, profile := range []string{emulator.ProfileHPE, emulator.ProfileLenovo} {
 		t.Run(profile, func(t *testing.T) {
 			g, ctx := NewWithT(t), t.Context()
