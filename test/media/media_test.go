@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -162,7 +163,7 @@ func (w *world) startManager(t *testing.T, g *WithT) {
 	store := revision.NewStore(mgr.GetClient(), embedded)
 	port, err := env.FreePort(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	url, metrics := fmt.Sprintf("http://%s:%d", w.registryHost, port), prometheus.NewRegistry()
+	url, metrics := "http://"+net.JoinHostPort(w.registryHost, strconv.Itoa(port)), prometheus.NewRegistry()
 	g.Expect(controllers.Setup(t.Context(), mgr, store, controllers.Options{Namespace: system, ProbeImage: w.image, WipeImage: w.image, RegistryURL: url,
 		MediaURL: w.mediaURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, RetryPause: time.Millisecond, NoReleaseGrace: true,
 		Metrics: metrics})).To(Succeed())
