@@ -202,7 +202,7 @@ func checkManager(v view) finding {
 	case m.Ready == 0 && leads:
 		return finding{check, Warned, fmt.Sprintf("no replica of the Deployment is ready, and %s leads: the manager runs elsewhere", m.Leader), logs}
 	case m.Ready == 0 && v.admission.Refused:
-		return finding{check, Warned, "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere, as in the demo", logs}
+		return finding{check, Warned, "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere", logs}
 	case m.Ready == 0:
 		return finding{check, Failed, fmt.Sprintf("none of %d replicas of %s is ready", m.Wanted, m.Image), logs}
 	case !leads:

@@ -86,9 +86,11 @@ func TestEachCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			finding{Verdict: Warned, Message: "no replica of the Deployment is ready, and pod-a leads: the manager runs elsewhere",
 				Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
 		"the manager runs elsewhere without a leader": {func(v *view) { v.manager.Ready, v.manager.Leader = 0, "" }, "manager",
-			finding{Verdict: Warned, Message: "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere, as in the demo",
+			finding{Verdict: Warned, Message: "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere",
 				Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
-		"no replica is ready": {func(v *view) { v.manager.Ready, v.manager.Leader, v.admission = 0, "", admission{Err: errors.New("timeout")} }, "manager",
+		"no replica is ready": {func(v *view) {
+			v.manager.Ready, v.manager.Leader, v.admission = 0, "", admission{Err: errors.New("timeout")}
+		}, "manager",
 			finding{Verdict: Failed, Message: "none of 2 replicas of metalaw:1 is ready", Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
 		"no replica leads": {func(v *view) { v.manager.Renewed = noon.Add(-time.Minute) }, "manager",
 			finding{Verdict: Failed, Message: "no replica leads, so no server is reconciled", Remedy: "see kubectl logs -n metalaw-system deployment/metalaw-manager"}},
