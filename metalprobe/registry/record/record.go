@@ -5,6 +5,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,27 +116,47 @@ func endedBy(s *metalv1alpha1.Server) string {
 	return cut(user, 253)
 }
 
-// asked says who asked for a wipe, and why: the move into its entry says so, or the operation of the entry before. Else the rule of
-// the policy is the reason.
+// asked says who asked for a wipe, and why: who forced the move into its entry, or asked for what led there. Else the rule of the
+// policy is the reason.
 func asked(s *metalv1alpha1.Server, entry int64) (by, reason string) {
 	l := s.Status.Lifecycle
 	if l == nil {
 		return "", ""
 	}
-	rule := ""
-	for _, move := range l.History {
-		if move.Entry != entry {
-			continue
-		}
-		if move.By != "" || move.Reason != "" {
+	at := slices.IndexFunc(l.History, func(m metalv1alpha1.LifecycleMove) bool { return m.Entry == entry })
+	if at < 0 {
+		return "", ""
+	}
+	move := l.History[at]
+	if move.By != "" || move.Reason != "" {
+		return move.By, move.Reason
+	}
+	if by, reason = led(l.History[:at+1], s.Status.Operation); by != "" || reason != "" {
+		return by, reason
+	}
+	return "", fmt.Sprintf("rule %s of the policy, from %s to %s", move.Rule, move.From, move.To)
+}
+
+// led says who let the holder go whose data a wipe erases, and why: by operation release or sanitize, or by a forced move that set
+// safety rules aside. It goes back over the moves that end in the wipe, as far as the server was offered or held last: what was
+// done before was of another release. Every other operation left the data where it was.
+func led(moves []metalv1alpha1.LifecycleMove, op *metalv1alpha1.OperationStatus) (by, reason string) {
+	releases := op != nil && op.State == metalv1alpha1.OperationSucceeded &&
+		(op.Name == metalv1alpha1.OperationRelease || op.Name == metalv1alpha1.OperationSanitize)
+	for i := len(moves) - 1; i >= 0; i-- {
+		move := &moves[i]
+		switch {
+		case i+1 < len(moves) && move.Entry+1 != moves[i+1].Entry:
+			return "", ""
+		case move.Rule == metalv1alpha1.RuleForced && len(move.Overrides) > 0:
 			return move.By, move.Reason
+		case releases && op.Entry+1 == move.Entry:
+			return op.By, cmp.Or(op.Reason, "operation "+op.Name)
+		case move.From == metalv1alpha1.StateAvailable || move.From == metalv1alpha1.StateReserved:
+			return "", ""
 		}
-		rule = fmt.Sprintf("rule %s of the policy, from %s to %s", move.Rule, move.From, move.To)
 	}
-	if op := s.Status.Operation; op != nil && op.Entry+1 == entry && op.State != metalv1alpha1.OperationRefused {
-		return op.By, cmp.Or(op.Reason, "operation "+op.Name)
-	}
-	return "", rule
+	return "", ""
 }
 
 // medium is what a wipe says of a disk, with what only the report of the machine knows.

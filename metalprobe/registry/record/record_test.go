@@ -81,23 +81,57 @@ func TestARecordSaysWhatReportServerAndCustodyKnow(t *testing.T) {
 }
 
 func TestWhoAskedAndWhy(t *testing.T) {
+	const rule = "rule released of the policy, from Reserved to Cleanup"
+	operation := func(name string, entry int64, state metalv1alpha1.OperationState, reason string) func(*metalv1alpha1.Server) {
+		return func(s *metalv1alpha1.Server) {
+			s.Status.Operation = &metalv1alpha1.OperationStatus{Name: name, Entry: entry, By: "joe", Reason: reason, State: state}
+		}
+	}
+	history := func(moves ...metalv1alpha1.LifecycleMove) func(*metalv1alpha1.Server) {
+		return func(s *metalv1alpha1.Server) { s.Status.Lifecycle.History = moves }
+	}
+	both := func(changes ...func(*metalv1alpha1.Server)) func(*metalv1alpha1.Server) {
+		return func(s *metalv1alpha1.Server) {
+			for _, change := range changes {
+				change(s)
+			}
+		}
+	}
+	cleared := metalv1alpha1.LifecycleMove{From: "Error", To: "Initial", Rule: "Cleared", Entry: 6}
+	dataLeft := metalv1alpha1.LifecycleMove{From: "Initial", To: "Cleanup", Rule: "DataLeft", Entry: 7}
+	const left = "rule DataLeft of the policy, from Initial to Cleanup"
 	for name, c := range map[string]struct {
 		change     func(*metalv1alpha1.Server)
 		by, reason string
 	}{
-		"a forced move names its author": {func(s *metalv1alpha1.Server) {
-			s.Status.Lifecycle.History[0].By, s.Status.Lifecycle.History[0].Reason = "jane", "audit"
-		}, "jane", "audit"},
-		"the operation of the entry before does": {func(s *metalv1alpha1.Server) {
-			s.Status.Operation = &metalv1alpha1.OperationStatus{Name: "sanitize", Entry: 6, By: "joe", Reason: "bought used", State: metalv1alpha1.OperationSucceeded}
-		}, "joe", "bought used"},
-		"a refused operation does not": {func(s *metalv1alpha1.Server) {
-			s.Status.Operation = &metalv1alpha1.OperationStatus{Name: "sanitize", Entry: 6, By: "joe", State: metalv1alpha1.OperationRefused}
-		}, "", "rule released of the policy, from Reserved to Cleanup"},
-		"an older operation does not": {func(s *metalv1alpha1.Server) {
-			s.Status.Operation = &metalv1alpha1.OperationStatus{Name: "retry", Entry: 3, By: "joe", State: metalv1alpha1.OperationSucceeded}
-		}, "", "rule released of the policy, from Reserved to Cleanup"},
-		"without history nothing is known": {func(s *metalv1alpha1.Server) { s.Status.Lifecycle.History = nil }, "", ""},
+		"a forced move names its author": {history(metalv1alpha1.LifecycleMove{
+			From: "Error", To: "Cleanup", Rule: "Forced", Entry: 7, By: "jane", Reason: "audit"}), "jane", "audit"},
+		"a release of the entry before does":  {operation("release", 6, "Succeeded", "namespace lost"), "joe", "namespace lost"},
+		"a release without a reason is named": {operation("release", 6, "Succeeded", ""), "joe", "operation release"},
+		"an erase of data that was found does, by way of Initial": {both(operation("sanitize", 5, "Succeeded", "bought used"),
+			history(metalv1alpha1.LifecycleMove{From: "Error", To: "Initial", Rule: "Sanitized", Entry: 6}, dataLeft)), "joe", "bought used"},
+		"a release counts still where the boot of the wipe was lost": {both(operation("release", 4, "Succeeded", "namespace lost"), history(
+			metalv1alpha1.LifecycleMove{From: "Reserved", To: "Cleanup", Rule: "ClaimEnded", Entry: 5},
+			metalv1alpha1.LifecycleMove{From: "Cleanup", To: "Initial", Rule: "WipeBootLost", Entry: 6}, dataLeft)), "joe", "namespace lost"},
+		"a force that let the holder go before does": {history(
+			metalv1alpha1.LifecycleMove{From: "Error", To: "Released", Rule: "Forced", Entry: 6, By: "jane", Reason: "tenant left", Overrides: []string{"AbsenceIsNotEvidence"}},
+			metalv1alpha1.LifecycleMove{From: "Released", To: "Cleanup", Rule: "RetentionEnded", Entry: 7}), "jane", "tenant left"},
+		"a force that set nothing aside does not": {history(
+			metalv1alpha1.LifecycleMove{From: "Discovery", To: "Error", Rule: "Forced", Entry: 6, By: "jane", Reason: "stuck"},
+			metalv1alpha1.LifecycleMove{From: "Error", To: "Cleanup", Rule: "Resumed", Entry: 7}), "", "rule Resumed of the policy, from Error to Cleanup"},
+		"a power cycle does not":                {operation("power-cycle-server", 6, "Succeeded", "kernel hangs"), "", rule},
+		"a hard restart does not":               {operation("hard-restart-server", 6, "Succeeded", "kernel hangs"), "", rule},
+		"a release that was undone does not":    {operation("undo-release", 6, "Succeeded", "deleted by mistake"), "", rule},
+		"a retry does not":                      {both(operation("retry", 5, "Succeeded", "DIMM replaced"), history(cleared, dataLeft)), "", left},
+		"a refused operation does not":          {operation("sanitize", 6, "Refused", "bought used"), "", rule},
+		"a failed operation does not":           {operation("release", 6, "Failed", "namespace lost"), "", rule},
+		"a release of a former holder does not": {operation("release", 3, "Succeeded", "namespace lost"), "", rule},
+		"nor does one before the server was offered": {both(operation("release", 4, "Succeeded", "namespace lost"), history(
+			metalv1alpha1.LifecycleMove{From: "Cleanup", To: "Available", Rule: "Wiped", Entry: 5},
+			metalv1alpha1.LifecycleMove{From: "Available", To: "Initial", Rule: "DataFound", Entry: 6}, dataLeft)), "", left},
+		"nor does one behind moves that are not known": {both(operation("release", 3, "Succeeded", "namespace lost"), history(
+			metalv1alpha1.LifecycleMove{From: "Error", To: "Initial", Rule: "Cleared", Entry: 4}, dataLeft)), "", left},
+		"without history nothing is known": {both(operation("release", 6, "Succeeded", "namespace lost"), history()), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input()
