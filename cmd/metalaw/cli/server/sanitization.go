@@ -44,7 +44,8 @@ func sanitizationCommand(flags *access.Flags) *cobra.Command {
 			"NIST SP 800-88. NAME is a Server, or the UUID of a machine whose Server is gone.\n\n" +
 			"The records of a machine are a chain: each holds the hash of the one before. The command checks all of them, " +
 			"and compares the last with what the ServerInventory remembers.\n\n" +
-			"Exit codes: 0 printed, and the chain holds. 1 the chain does not hold, or something could not be read. " +
+			"Exit codes: 0 printed, and the chain holds; so it does for a machine without a record. " +
+			"1 the chain does not hold, nothing is known by that name, or something could not be read. " +
 			"2 the command line makes no sense.",
 		Example: "  {{.}} server sanitization node-1 --since 30d\n" +
 			"  {{.}} server sanitization 4c4c4544-0042-3510-8054-b7c04f4d4d32 --format json",
@@ -118,6 +119,9 @@ type chain struct {
 // sanitizations reads and checks the records of a Server, or of a machine by its UUID.
 func sanitizations(ctx context.Context, c client.Reader, name string) (*sanitization, error) {
 	records, err := recordsOf(ctx, c, name)
+	if err == nil && len(records) == 0 {
+		err = known(ctx, c, name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +189,22 @@ func recordsOf(ctx context.Context, c client.Reader, name string) ([]policyv1alp
 		spellings = append(spellings, uuids.Spellings(machine)...)
 	}
 	return labelled(ctx, c, policyv1alpha1.RecordMachineLabel, spellings...)
+}
+
+// known is nil for a name of which no record is there, and that a Server or a ServerInventory has.
+func known(ctx context.Context, c client.Reader, name string) error {
+	err := c.Get(ctx, types.NamespacedName{Name: name}, &v1alpha1.Server{})
+	for _, uuid := range uuids.Spellings(name) {
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+		err = access.Explain(c.Get(ctx, types.NamespacedName{Name: uuid}, &policyv1alpha1.ServerInventory{}), "get", access.Inventories)
+	}
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no server or machine %q: neither a Server nor a ServerInventory has this name, and no record of a wipe; "+
+			"see kubectl get servers,serverinventories", name)
+	}
+	return err
 }
 
 func labelled(ctx context.Context, c client.Reader, label string, values ...string) ([]policyv1alpha1.SanitizationRecord, error) {

@@ -68,8 +68,8 @@ func twoWipes(t *testing.T) []client.Object {
 	return objects
 }
 
-// printed is what the command prints of a cluster.
-func printed(t *testing.T, objects []client.Object, name string, age time.Duration, output terminal.Output) string {
+// clusterOf has the objects.
+func clusterOf(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
@@ -77,7 +77,13 @@ func printed(t *testing.T, objects []client.Object, name string, age time.Durati
 			t.Fatal(err)
 		}
 	}
-	found, err := sanitizations(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), name)
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+}
+
+// printed is what the command prints of a cluster.
+func printed(t *testing.T, objects []client.Object, name string, age time.Duration, output terminal.Output) string {
+	t.Helper()
+	found, err := sanitizations(t.Context(), clusterOf(t, objects...), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +160,9 @@ func TestTheCertificatesOfAMachine(t *testing.T) {
 		"of a UUID in the other byte order": {"55759438-4277-4834-3784-823347823834", month, nil, lastCertificate + chainHolds},
 		"of a Server that is gone": {"node-1", month, func(all []client.Object) []client.Object { return all[2:] },
 			lastCertificate + chainHolds + notCompared},
-		"of a machine without any": {"other", 0, nil, "No wipe is recorded for other.\n"},
+		"of a Server without any":  {"node-1", 0, func(all []client.Object) []client.Object { return all[:1] }, "No wipe is recorded for node-1.\n"},
+		"of a machine without any": {"55759438-4277-4834-3784-823347823834", 0, func(all []client.Object) []client.Object { return all[1:2] },
+			"No wipe is recorded for 55759438-4277-4834-3784-823347823834.\n"},
 		"with a record that was changed": {"node-1", month, func(all []client.Object) []client.Object {
 			all[2].(*policyv1alpha1.SanitizationRecord).Spec.Media[0].State = policyv1alpha1.DiskVerified
 			return all
@@ -183,6 +191,17 @@ func TestTheCertificatesOfAMachine(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestANameOfNothingIsNoMachineWithoutRecords(t *testing.T) {
+	for _, name := range []string{"node-2", "aaaaaaaa-7742-3448-3784-823347823834"} {
+		found, err := sanitizations(t.Context(), clusterOf(t, twoWipes(t)...), name)
+		want := `there is no server or machine "` + name + `": neither a Server nor a ServerInventory has this name, and no record of a wipe; ` +
+			"see kubectl get servers,serverinventories"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
 	}
 }
 
