@@ -150,6 +150,12 @@ func Released(s *v1alpha1.Server, grace time.Duration, now time.Time) (released 
 	return remaining <= 0, max(0, remaining)
 }
 
+// ReleaseEffective is when the recorded release of a server takes effect, or did; false where there is no record, or none that tells.
+func ReleaseEffective(s *v1alpha1.Server, grace time.Duration) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
+	return at.Add(grace).UTC(), err == nil && v1alpha1.ReleaseRecorded(s)
+}
+
 // BootedForClaim says that a server which a claim found free was since switched on to boot what the claim asks for. Of one
 // that came into the claim's hands otherwise, such as by a backup or from another operator, nobody knows better.
 func BootedForClaim(s *v1alpha1.Server) bool {

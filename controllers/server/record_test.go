@@ -204,6 +204,44 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 	}
 }
 
+func TestAReleaseThatTookEffectIsToldToBeTooLateToUndo(t *testing.T) {
+	at := noon.Add(-10 * time.Minute)
+	for name, c := range map[string]struct {
+		state  v1alpha1.ServerState
+		change func(*v1alpha1.Server)
+		want   string
+	}{
+		"in Cleanup it is being erased": {"Cleanup", func(*v1alpha1.Server) {},
+			"undo-release: too late: the release took effect at 2026-05-01T11:55:00Z; the machine is being erased"},
+		"without its reference it may have been": {"Reserved", func(*v1alpha1.Server) {},
+			"too late: the release took effect at 2026-05-01T11:55:00Z; its reference to the claim is cleared already, so that its disks may have been erased"},
+		"without a record nothing took effect": {"Reserved", func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation) },
+			"no release of its claim is recorded"},
+		"one that was erased is told where it can": {"Available", func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation) },
+			"undo-release cannot be used in state Available; it can in Reserved, Released, until a wipe is prepared: what was erased does not come back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newScope(t, c.state, func(v *scope) {
+				v.now, v.observed.Now, v.observed.Settings.ReleaseGrace = noon, noon, 5*time.Minute
+				v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationUndoRelease
+				v.server.Annotations[v1alpha1.ClaimUIDAnnotation], v.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u1", "u1"
+				v.server.Annotations[v1alpha1.ReleasedAtAnnotation] = at.Format(time.RFC3339)
+				c.change(v.server)
+			})
+			operationShell{v}.record(engine.Decision{})
+			got := ""
+			if op := v.server.Status.Operation; op != nil {
+				got = op.Message
+			} else if len(v.out.notes) == 1 {
+				got = v.out.notes[0].Message
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 	for operation, want := range map[string]string{
 		"graceful-restart-bmc": "graceful-restart-bmc is no operation of a Server: set it on the BMC that spec.bmcRef names",

@@ -159,6 +159,9 @@ func (d *decision) admitOperation(asked string) {
 		return
 	case otherKinds[asked] != "":
 		d.note(v1alpha1.ReasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
+	case asked == v1alpha1.OperationUndoRelease && v1alpha1.ReleaseRecorded(s) &&
+		d.Bundle.Lifecycle.Ensures(engine.State(s.Status.State), policies.EffectBootWipe):
+		d.note(v1alpha1.ReasonOperationRefused, asked+": "+d.tooLate("the machine is being erased"))
 	case knownOperations[asked]:
 		d.note(v1alpha1.ReasonOperationRefused,
 			fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+Instead(d.Bundle, d.server, asked))

@@ -102,10 +102,10 @@ func (d *decision) undoRelease() {
 	case !v1alpha1.ReleaseRecorded(s):
 		d.finish(v1alpha1.OperationRefused, "no release of its claim is recorded")
 	case ref == nil:
-		d.finish(v1alpha1.OperationRefused, "its reference to the claim is cleared already, so that its disks may have been erased")
+		d.finish(v1alpha1.OperationRefused, d.tooLate("its reference to the claim is cleared already, so that its disks may have been erased"))
 	case d.Facts.Boot.Purpose == v1alpha1.BootPurposeWipe || credential != nil && credential.Purpose == v1alpha1.ProbePurposeWipe ||
 		d.Facts.Wipe.Running || d.Facts.Wipe.Entry == s.Status.Lifecycle.Entry:
-		d.finish(v1alpha1.OperationRefused, "a wipe was prepared, so that its disks may have been erased")
+		d.finish(v1alpha1.OperationRefused, d.tooLate("a wipe was prepared, so that its disks may have been erased"))
 	default:
 		delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation)
 		delete(s.Annotations, v1alpha1.ReleasedAtAnnotation)
@@ -115,6 +115,15 @@ func (d *decision) undoRelease() {
 		what := fmt.Sprintf("the release was undone; apply the claim %s/%s again with serverRef: {name: %s}", ref.Namespace, ref.Name, s.Name)
 		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
 	}
+}
+
+// tooLate says since when a release cannot be taken back, and what became of the machine.
+func (d *decision) tooLate(what string) string {
+	at, ok := policies.ReleaseEffective(d.server, d.Settings.ReleaseGrace)
+	if !ok || at.After(d.Now) {
+		return what
+	}
+	return fmt.Sprintf("too late: the release took effect at %s; %s", at.Format(time.RFC3339), what)
 }
 
 // holdsWords says why a claim that exists stands in the way of a release by hand. One that holds another server is not to
@@ -182,9 +191,9 @@ var otherKinds = map[string]string{
 
 const inProgress = "it belongs on an object that applies firmware or settings to a machine, and this version does nothing about those"
 
-// Instead says where a release can be recorded, and how a server that cannot be released where it is gets there.
+// Instead says where a release can be recorded or undone, and how a server that cannot be released where it is gets there.
 func Instead(b *bundle.Bundle, server *v1alpha1.Server, asked string) string {
-	if asked != v1alpha1.OperationRelease {
+	if asked != v1alpha1.OperationRelease && asked != v1alpha1.OperationUndoRelease {
 		return ""
 	}
 	var states []engine.State
@@ -194,6 +203,9 @@ func Instead(b *bundle.Bundle, server *v1alpha1.Server, asked string) string {
 		}
 	}
 	words := "; it can in " + joined(states)
+	if asked == v1alpha1.OperationUndoRelease {
+		return words + ", until a wipe is prepared: what was erased does not come back"
+	}
 	if server.Status.State == v1alpha1.StateObserving {
 		words += fmt.Sprintf("; a machine that was found running is taken over first, by annotation %s=%s, which may switch it off",
 			v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)

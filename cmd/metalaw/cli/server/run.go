@@ -83,7 +83,7 @@ func (r *run) showClaims(servers []v1alpha1.Server) {
 		}
 		text, err := yaml.JSONToYAML([]byte(s.Annotations[v1alpha1.ReleasedSpecAnnotation]))
 		if err != nil || s.Annotations[v1alpha1.ReleasedSpecAnnotation] == "" {
-			r.report.terminal.Printf("# the claim of %s is not kept; write it again with serverRef: {name: %s}\n", s.Name, s.Name)
+			r.report.terminal.Notef("the claim of %s is not kept; write it again with serverRef: {name: %s}", s.Name, s.Name)
 			continue
 		}
 		r.report.terminal.Printf("---\n%s", text)
@@ -310,8 +310,9 @@ func (r *report) add(o result) {
 	if r.dryRun && o.complete() {
 		message = strings.TrimSpace(message + " (dry run: nothing was stored)")
 	}
-	if r.verb == v1alpha1.OperationUndoRelease {
-		r.terminal.Printf("# ") // what follows is YAML
+	if r.verb == v1alpha1.OperationUndoRelease { // Out is for the claims
+		r.terminal.Notef("%-*s  %-*s  %s", r.width, o.Name, outcomeWidth, o.Outcome, terminal.Plain(message))
+		return
 	}
 	r.terminal.Printf("%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colours[o.Outcome], o.Outcome, outcomeWidth), terminal.Plain(message))
 }
