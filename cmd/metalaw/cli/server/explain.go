@@ -67,6 +67,8 @@ type explanation struct {
 	Means    string    `json:"means,omitempty"`
 	Says     string    `json:"says,omitempty"`
 	Deadline *deadline `json:"deadline,omitempty"`
+	// Released is the release of the claim that held the server last; nil where none is recorded.
+	Released *release `json:"released,omitempty"`
 	// HeldBy is the condition that says what holds the server; nil where nothing does.
 	HeldBy *condition `json:"heldBy,omitempty"`
 	// Conditions are the others that are not as they should be.
@@ -175,7 +177,7 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 
 func storedOf(s *v1alpha1.Server) *explanation {
 	e := &explanation{Name: s.Name, State: string(s.Status.State), Power: string(s.Status.PowerState),
-		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation,
+		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation, Released: releaseOf(s),
 		Conditions: []condition{}, Marks: []string{}, Freezes: []policyv1alpha1.Freeze{}, Budgets: []budget{}, Rules: []wayOut{},
 		History: []v1alpha1.LifecycleMove{}, Notes: []string{}}
 	for _, h := range holding {

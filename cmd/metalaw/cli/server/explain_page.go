@@ -34,6 +34,7 @@ func (e *explanation) text(t *terminal.Terminal) {
 	if d := e.Deadline; d != nil {
 		t.Field("Until", d.words())
 	}
+	t.Field("Released", e.Released.words())
 	if e.HeldBy != nil {
 		t.Field("Held by", e.HeldBy.words(t))
 	}

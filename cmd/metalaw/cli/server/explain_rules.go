@@ -75,6 +75,7 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 		return nil //nolint:nilerr // The note says it; the rest is shown.
 	}
 	e.Means, e.Says = b.Lifecycle.Means(engine.State(e.State)), b.Lifecycle.Says(e.Rule)
+	e.Released.takesEffect(s, b.Settings.ReleaseGrace, now)
 	stopped, reason := l.Clock != nil && l.Clock.Held, ""
 	if stopped {
 		reason = l.Clock.Reason

@@ -160,7 +160,7 @@ func TestTheCertificatesOfAMachine(t *testing.T) {
 		"of a UUID in the other byte order": {"55759438-4277-4834-3784-823347823834", month, nil, lastCertificate + chainHolds},
 		"of a Server that is gone": {"node-1", month, func(all []client.Object) []client.Object { return all[2:] },
 			lastCertificate + chainHolds + notCompared},
-		"of a Server without any":  {"node-1", 0, func(all []client.Object) []client.Object { return all[:1] }, "No wipe is recorded for node-1.\n"},
+		"of a Server without any": {"node-1", 0, func(all []client.Object) []client.Object { return all[:1] }, "No wipe is recorded for node-1.\n"},
 		"of a machine without any": {"55759438-4277-4834-3784-823347823834", 0, func(all []client.Object) []client.Object { return all[1:2] },
 			"No wipe is recorded for 55759438-4277-4834-3784-823347823834.\n"},
 		"with a record that was changed": {"node-1", month, func(all []client.Object) []client.Object {
