@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -61,4 +63,32 @@ func TestAReleaseIsUndoneUntilAWipeIsPrepared(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAReleaseThatWaitsIsToldInReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := func(s *v1alpha1.Server) {
+			s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-web"
+			s.Annotations[v1alpha1.ReleasedAtAnnotation] = time.Now().UTC().Format(time.RFC3339)
+			s.Status.Lifecycle.Marks = []string{"Dirty", "Managed"}
+		}
+		w := inWorld(t, newMachine(redfish.PowerOn), serverIn(v1alpha1.StateReserved, holdsWeb, ended))
+		w.manager.NoReleaseGrace = false
+		effect := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339)
+		w.manager.run(time.Minute)
+		first := w.server()
+		want := "Bound to a claim, which owns power and boot; powered off once released. Its claim has ended: the release takes effect at " + effect +
+			". Until then metalaw server undo-release a takes it back."
+		if ready := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Message != want {
+			t.Errorf("got  %+v\nwant %s", ready, want)
+		}
+		w.manager.run(3 * time.Minute)
+		if after := w.server(); after.ResourceVersion != first.ResourceVersion {
+			t.Errorf("it was written again within the grace: %+v", after.Status)
+		}
+		w.manager.run(10 * time.Minute)
+		if s := w.server(); s.Status.State != v1alpha1.StateCleanup {
+			t.Errorf("it came to %s: %+v", s.Status.State, s.Status.Conditions)
+		}
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // recordReady follows kstatus: Ready in a stable state whose effects hold, Reconciling on the way, Stalled where
@@ -41,10 +42,21 @@ func (r *record) recordReady() {
 	case r.Gated.Postponed || !r.Outcome.Settled():
 		r.recordWaiting()
 	default:
-		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, r.Decision.Message)
+		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now)
+		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, message)
 		r.drop(v1alpha1.ConditionReconciling)
 		r.drop(v1alpha1.ConditionStalled)
 	}
+}
+
+// releaseWaits says that the claim of a server has ended, and when that takes effect; empty where it does already, or has not ended.
+func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time) string {
+	at, ok := policies.ReleaseEffective(s, grace)
+	if !ok || !at.After(now) {
+		return ""
+	}
+	return fmt.Sprintf(" Its claim has ended: the release takes effect at %s. Until then metalaw server undo-release %s takes it back.",
+		at.Format(time.RFC3339), s.Name)
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
