@@ -42,6 +42,8 @@ type (
 		looks  looks
 		// longestLook bounds how long the fleet is looked at for one claim.
 		longestLook time.Duration
+		// noReleaseGrace says that releases take effect at once.
+		noReleaseGrace bool
 	}
 	bmcRules    struct{ *lookup }
 	serverRules struct{ *lookup }

@@ -23,7 +23,7 @@ func TestWhatIsProtectedIsNotDeleted(t *testing.T) {
 		"where it is really to go, take the annotation away first: kubectl annotate "
 	const claims, servers = at + "serverclaim -n team c policy.metalaw.dev/protect-", at + "server s1 policy.metalaw.dev/protect-"
 	w := newWorld(t, defaults(t), server(heldBy("team", "c"), dirty))
-	erased := []string{`Server "s1" will be powered off and all data on its disks erased`}
+	erased := []string{`Server "s1" will be powered off and all data on its disks erased` + waits}
 	for name, c := range map[string]struct {
 		claim    *v1alpha1.ServerClaim
 		server   *v1alpha1.Server

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,6 +43,8 @@ type claimFacts struct {
 	lives bool
 	// bundle is the one in force.
 	bundle *bundle.Bundle
+	// grace is how long a release waits before it takes effect.
+	grace time.Duration
 }
 
 // checkClaim holds a claim against what the fleet is. What a stored claim says already is not held against it again: the
@@ -278,17 +282,32 @@ func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 			"counts as its release, and all data on the server's disks will be erased", s.Name)
 	case !namesClaim(s, c):
 		return ""
+	}
+	return heldWords(s, f) + graceWords(s, f.grace)
+}
+
+// heldWords says what becomes of the data of a server that names its claim once the claim is released.
+func heldWords(s *v1alpha1.Server, f claimFacts) string {
+	switch {
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
 		return fmt.Sprintf("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared "+
 			"or its reclaimPolicy is set to Recycle", s.Name)
 	case f.bundle.Settings.Sanitization == bundle.SanitizationNone:
 		return fmt.Sprintf("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
-	}
-	if isIdle(s) {
+	case isIdle(s):
 		return fmt.Sprintf("nothing has run on Server %q for this claim; all data on its disks will be erased all the same, because it was made "+
 			"ready to boot", s.Name)
 	}
 	return fmt.Sprintf("Server %q will be powered off and all data on its disks erased", s.Name)
+}
+
+// graceWords says how long nothing is done to a server after its claim has ended, and what takes that back.
+func graceWords(s *v1alpha1.Server, grace time.Duration) string {
+	if grace <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(". That begins %s after the claim has ended; until then metalaw server undo-release %s takes it back",
+		duration.HumanDuration(grace), s.Name)
 }
 
 // isIdle says that a claim found a server free, and that the server was off ever since: it was neither seen on nor switched on.
@@ -313,7 +332,10 @@ func (l *claimRules) judgeClaim(
 	ctx context.Context, c review.Change[v1alpha1.ServerClaim], found *review.Findings, facts map[string]any,
 ) (err error) {
 	b := l.bundles.Active()
-	f := claimFacts{bundle: b}
+	f := claimFacts{bundle: b, grace: b.Settings.ReleaseGrace}
+	if l.noReleaseGrace {
+		f.grace = 0
+	}
 	name := ""
 	switch {
 	case c.Deleted():

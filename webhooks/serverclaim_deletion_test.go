@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // readied is a server that was free and has moved to Reserved, where a freeze keeps it from being booted.
@@ -22,16 +23,19 @@ func readied(s *v1alpha1.Server) {
 	s.Status.Lifecycle.History = []v1alpha1.LifecycleMove{{From: v1alpha1.StateAvailable, To: v1alpha1.StateReserved, Entry: 4}}
 }
 
+// waits ends what becomes of server s1 under the default bundle.
+const waits = ". That begins 5m after the claim has ended; until then metalaw server undo-release s1 takes it back"
+
 func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
-	const erased = `Server "s1" will be powered off and all data on its disks erased`
+	const erased = `Server "s1" will be powered off and all data on its disks erased` + waits
 	for name, c := range map[string]struct {
 		server       *v1alpha1.Server
 		sanitization string
 		want         []string
 	}{
-		"what was booted is erased": {server: server(heldBy("team", "c"), dirty), want: []string{`Server "s1" will be powered off and all data on its disks erased`}},
-		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle`}},
-		"a waived wipe is said":     {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
+		"what was booted is erased": {server: server(heldBy("team", "c"), dirty), want: []string{erased}},
+		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle` + waits}},
+		"a waived wipe is said":     {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)` + waits}},
 		"a holder whose reference was cleared by hand is told that it is a release": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
 			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared. ` +
 				"Deleting the claim counts as its release, and all data on the server's disks will be erased"}},
@@ -44,7 +48,7 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 		"a cleared reference of another holder": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u2"), dirty)},
 		"a server that was never booted":        {server: server(heldBy("team", "c"))},
 		"one that was made ready and is off since": {server: server(heldBy("team", "c"), readied), want: []string{
-			`nothing has run on Server "s1" for this claim; all data on its disks will be erased all the same, because it was made ready to boot`}},
+			`nothing has run on Server "s1" for this claim; all data on its disks will be erased all the same, because it was made ready to boot` + waits}},
 		"one that was off, and is being switched on": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
 			s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, Entry: 4}
 		}), want: []string{erased}},
@@ -87,9 +91,9 @@ func TestDeletingAClaimThatIsLeftAloneErasesNothing(t *testing.T) {
 		claim  *v1alpha1.ServerClaim
 		want   []string
 	}{
-		"it stays while it has its finalizer": {held, claim(ignored, finalized), []string{stays + `Server "s1" will be powered off and all data on its disks erased`}},
+		"it stays while it has its finalizer": {held, claim(ignored, finalized), []string{stays + `Server "s1" will be powered off and all data on its disks erased` + waits}},
 		"what is then kept is said": {server(heldBy("team", "c"), dirty, retain), claim(ignored, finalized), []string{stays +
-			`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle`}},
+			`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle` + waits}},
 		"it goes without a release once its finalizer is gone": {held, claim(ignored),
 			[]string{goes + ", or a claim of this name takes it back by naming it in spec.serverRef"}},
 		"none comes back to a server that names none": {server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty), claim(ignored), []string{goes}},
@@ -101,6 +105,35 @@ func TestDeletingAClaimThatIsLeftAloneErasesNothing(t *testing.T) {
 			got, warnings := newWorld(t, defaults(t), c.server).ask(PathValidateServerClaim, user, admissionv1.Delete, c.claim, nil)
 			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
 				t.Error(got, diff)
+			}
+		})
+	}
+}
+
+func TestWithoutAGraceADeletionTellsOfNone(t *testing.T) {
+	held := server(heldBy("team", "c"), dirty)
+	leaving := claim(naming("s1"), func(c *v1alpha1.ServerClaim) { c.UID = "u1" })
+	for name, c := range map[string]struct {
+		grace time.Duration
+		none  bool
+		want  string
+	}{
+		"a grace is told":                   {10 * time.Minute, false, ". That begins 10m after the claim has ended; until then metalaw server undo-release s1 takes it back"},
+		"the policy has none":               {0, false, ""},
+		"the manager is asked to have none": {10 * time.Minute, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *defaults(t)
+			b.Settings.ReleaseGrace = c.grace
+			k := store(t, held)
+			rules := &claimRules{lookup: &lookup{cache: k, reader: k, bundles: revisions{active: &b}}, noReleaseGrace: c.none}
+			found := &review.Findings{}
+			if err := rules.judgeClaim(t.Context(), review.Change[v1alpha1.ServerClaim]{Old: leaving}, found, map[string]any{}); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{`Server "s1" will be powered off and all data on its disks erased` + c.want}
+			if diff := cmp.Diff(want, found.Warnings); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

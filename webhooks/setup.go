@@ -71,6 +71,8 @@ type Options struct {
 	ManagerUser string
 	// Namespace is the manager's, the only one in which a ConfigMap can be a bundle.
 	Namespace string
+	// NoReleaseGrace says that releases take effect at once, whatever releaseGrace of a bundle says.
+	NoReleaseGrace bool
 	// Accept checks a bundle that is to be stored. Default: policies.Accept.
 	Accept bundles.Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
@@ -130,7 +132,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
-	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook}
+	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}
 	policies := &bundles.Rules{Cache: o.Client, Reader: o.Reader, Bundles: o.Bundles, Namespace: o.Namespace, May: l.may,
 		Accepted: bundles.NewAcceptances(o.Accept)}

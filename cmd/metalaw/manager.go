@@ -217,5 +217,5 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 		return nil, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
 	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
-		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount})
+		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount, NoReleaseGrace: o.NoReleaseGrace})
 }
