@@ -181,7 +181,7 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {
 			info, verdict := disk.Info(), judge(disk)
-			info.Removable = verdict.Standing == metalprobe.DiskNotFixed
+			info.Removable, info.Transport = verdict.Standing == metalprobe.DiskNotFixed, verdict.Transport
 			info.Content, info.ContentFound = "", ""
 			if verdict.Standing == metalprobe.DiskOurs { // the agent reads no other
 				info.Content, info.ContentFound = disk.Content()

@@ -25,7 +25,7 @@ var _ = Describe("A machine that is seen for the first time, with data on its di
 		Expect(s.Status.Lifecycle).To(And(HaveField("Rule", "DataOnDisks"), HaveField("Marks", ContainElement("Dirty"))))
 		Eventually(func() string {
 			return meta.FindStatusCondition(getServer(ctx, name).Status.Conditions, v1alpha1.ConditionReady).Message
-		}).Should(HaveSuffix("Found: /dev/nvme0n1 (data)."))
+		}).Should(HaveSuffix("Found: /dev/nvme0n1 (data at byte 0)."))
 		inventory := &policyv1alpha1.ServerInventory{}
 		Expect(admin.Get(ctx, types.NamespacedName{Name: s.Spec.SystemUUID}, inventory)).To(Succeed())
 		Expect(inventory.Custody).To(And(HaveField("Marks", ContainElement("Dirty")), HaveField("DataFound.Disks", HaveLen(1))))
