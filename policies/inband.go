@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -84,7 +83,7 @@ func DataOn(o Observation) []policyv1alpha1.BlockDevice {
 	var found []policyv1alpha1.BlockDevice
 	for i := range r.Data.Storage {
 		d := &r.Data.Storage[i]
-		if !d.Removable && !overNetwork(d.Transport) && !o.excused(d) && !o.accepts(d) {
+		if !d.Removable && !d.Remote() && !o.excused(d) && !o.accepts(d) {
 			found = append(found, *d)
 		}
 	}
@@ -158,20 +157,6 @@ func sameDisk(d *policyv1alpha1.BlockDevice, e *policyv1alpha1.DiskWipe) bool {
 		return d.Serial == e.Serial
 	}
 	return d.WWID == "" && d.Serial == "" && d.Name != "" && d.Name == e.Name
-}
-
-// overNetwork says that a disk is attached over a network in every way that the agent names: it is not the machine's own.
-func overNetwork(transport string) bool {
-	controllers, nvme := strings.CutPrefix(transport, "nvme/")
-	if !nvme {
-		return transport == "iscsi" || transport == "fc"
-	}
-	for word := range strings.SplitSeq(controllers, "+") {
-		if word != "tcp" && word != "rdma" && word != "fc" {
-			return false
-		}
-	}
-	return true
 }
 
 // inventoryFacts are the differences between the last two reports.

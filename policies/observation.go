@@ -255,7 +255,7 @@ func WipeBudget(inv *policyv1alpha1.ServerInventory) time.Duration {
 	adapters := map[string]int64{}
 	var seconds int64 // of each disk by itself, because what an agent reports may add up to more than a number holds
 	for i := range inv.Report.Data.Storage {
-		if d := &inv.Report.Data.Storage[i]; !d.ReadOnly && !d.Removable && !overNetwork(d.Transport) {
+		if d := &inv.Report.Data.Storage[i]; !d.ReadOnly && !d.Removable && !d.Remote() {
 			adapters[d.PCIAddress] += max(0, d.SizeBytes) / wipeRate * wipeTimes
 			seconds = max(seconds, adapters[d.PCIAddress])
 		}

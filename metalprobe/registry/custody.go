@@ -34,7 +34,7 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 		have[keyOf(disk)]++
 	}
 	for _, device := range devices {
-		if device.Removable || device.ReadOnly || isRemote(device.Transport) {
+		if device.Removable || device.ReadOnly || device.Remote() {
 			continue
 		}
 		disk := custodyDisk(device)
@@ -64,21 +64,6 @@ func mayHoldData(stored *policyv1alpha1.ServerInventory, server *metalv1alpha1.S
 	lifecycle := server.Status.Lifecycle
 	return slices.Contains(stored.Custody.Marks, metalv1alpha1.MarkDirty) || server.Spec.ServerClaimRef != nil ||
 		lifecycle != nil && slices.Contains(lifecycle.Marks, metalv1alpha1.MarkDirty)
-}
-
-// isRemote reports that a disk is attached over a network in every way that the agent names. A wipe refuses it until it is
-// disconnected, and may not miss it then. A disk of unknown transport is remembered.
-func isRemote(transport string) bool {
-	controllers, nvme := strings.CutPrefix(transport, "nvme/")
-	if !nvme {
-		return transport == "iscsi" || transport == "fc"
-	}
-	for word := range strings.SplitSeq(controllers, "+") {
-		if word != "tcp" && word != "rdma" && word != "fc" {
-			return false
-		}
-	}
-	return true
 }
 
 // diskKey is what a remembered disk is known by.
