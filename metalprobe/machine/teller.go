@@ -14,8 +14,9 @@ import (
 const (
 	// maxUntold is how many phases wait for a registry that is slow; further ones are not told.
 	maxUntold = 32
-	// tellAttempts and tellTimeout bound how long one phase is tried.
-	tellAttempts, tellTimeout = 3, 5 * time.Second
+	// tellAttempts and tellTimeout bound how long one phase is tried: half a minute. The registry takes none before the BMC has shown
+	// the machine on, and the first phase must outlast that.
+	tellAttempts, tellTimeout = 8, 5 * time.Second
 )
 
 // teller tells the registry what the agent does, in the background: a registry that does not listen holds nothing up.
