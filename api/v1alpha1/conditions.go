@@ -33,6 +33,14 @@ const (
 	ConditionMaintenanceWaits = "MaintenanceWaits"
 	// ConditionGranted on a ServerMaintenance, while False, says why its server is not handed over.
 	ConditionGranted = "Granted"
+	// ConditionServed on a ServerMaintenance says whether its machine is as it asks; while False, what that waits for.
+	ConditionServed = "Served"
+	// ConditionOverdue on a ServerMaintenance, while True, says that it holds its server longer than was expected.
+	ConditionOverdue = "Overdue"
+	// ConditionDecommission on a Server that is to go out of service says how far that has come; True once it is Decommissioned.
+	ConditionDecommission = "Decommission"
+	// ConditionFaultyHardware on a Server, while True, proposes to decommission it, and names the parts that are at fault.
+	ConditionFaultyHardware = "FaultyHardware"
 	// ConditionPolicyBehind on a Server, while True, says that it cannot come under the policy revision that it is to be governed
 	// by, and stays under the former one.
 	ConditionPolicyBehind = "PolicyBehind"
@@ -162,8 +170,54 @@ const (
 
 // Reasons of conditions on a ServerMaintenance.
 const (
-	// ReasonNothingGrants: no manager grants maintenances in this version.
+	// ReasonNothingGrants: the manager does not grant maintenances (--maintenance=off).
 	ReasonNothingGrants = "NothingGrants"
+	// ReasonMaintenanceGranted: the server was handed over.
+	ReasonMaintenanceGranted = "ServerGranted"
+	// ReasonPlanOnly: the manager, or the maintenance by annotation, only plans; the message says when it would be granted.
+	ReasonPlanOnly = "PlanOnly"
+	// ReasonNotAdopted: the maintenance is older than the manager's consent to grant maintenances, and nobody adopted it.
+	ReasonNotAdopted = "NotAdopted"
+	// ReasonNotPermitted: its maker lacks a right that it takes.
+	ReasonNotPermitted = "NotPermitted"
+	// ReasonServerHeld: another maintenance, of this manager or of another program, holds the server.
+	ReasonServerHeld = "ServerHeld"
+	// ReasonMaintenanceAhead: another maintenance of the server goes first.
+	ReasonMaintenanceAhead = "MaintenanceAhead"
+	// ReasonServerNotReady: the server is in a state that no maintenance interrupts, such as an erase that runs.
+	ReasonServerNotReady = "ServerNotReady"
+	// ReasonWaitsForApproval: the holder of the claim has not approved.
+	ReasonWaitsForApproval = "WaitsForApproval"
+	// ReasonApprovalOlder: the claim's approval is older than this maintenance, and does not cover it.
+	ReasonApprovalOlder = "ApprovalOlder"
+	// ReasonWaitsForNotice: an enforced maintenance waits until the notice that its policy gives the holder is over.
+	ReasonWaitsForNotice = "WaitsForNotice"
+	// ReasonWaitsForDrain: the claim says that a drainer approves, and none has.
+	ReasonWaitsForDrain = "WaitsForDrain"
+	// ReasonReleaseGrace: the server was just released, and claims wait for one.
+	ReasonReleaseGrace = "ReleaseGrace"
+	// ReasonWindowClosed: no window of the policy is open.
+	ReasonWindowClosed = "WindowClosed"
+	// ReasonWindowTooShort: the open window closes before the maintenance is expected to end.
+	ReasonWindowTooShort = "WindowTooShort"
+	// ReasonLimitReached: as many servers as a limit of the policy, or a budget of the FleetControl, allows are down.
+	ReasonLimitReached = "LimitReached"
+	// ReasonWaveWaits: an earlier wave of the policy has not ended, or its pause is not over.
+	ReasonWaveWaits = "WaveWaits"
+	// ReasonStopped: too many maintenances failed or are overdue.
+	ReasonStopped = "Stopped"
+	// ReasonCheckFails: a check of the policy does not hold.
+	ReasonCheckFails = "CheckFails"
+	// ReasonGroupWaits: another maintenance of the same group cannot be granted now.
+	ReasonGroupWaits = "GroupWaits"
+	// ReasonAborted: a user stopped it.
+	ReasonAborted = "Aborted"
+	// ReasonServed: the machine is as the maintenance asks.
+	ReasonServed = "Served"
+	// ReasonBootFailed: the boot operator cannot prepare the boot of the maintenance.
+	ReasonBootFailed = "BootFailed"
+	// ReasonEnding: the maintenance ends, and its machine is brought to where it can be handed back.
+	ReasonEnding = "Ending"
 )
 
 // Reasons of conditions on an Endpoint.

@@ -28,6 +28,10 @@ const (
 	OperationIgnoreReconciliation = "ignore-reconciliation"
 	// OperationIgnoreChild on a BMC leaves the BMC and its Servers alone. So does every other value that begins with it.
 	OperationIgnoreChild = "ignore-child"
+	// OperationDecommission takes a server out of service for good: its claim ends first, its disks are erased, and it stays off.
+	OperationDecommission = "decommission"
+	// OperationRecommission takes a decommissioned server back into service, or withdraws a decommission that has not ended.
+	OperationRecommission = "recommission"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.
@@ -103,6 +107,11 @@ const (
 	MaintenanceNeededLabel = "metal.ironcore.dev/maintenance-needed"
 	// MaintenanceApprovedLabel on a ServerClaim approves a maintenance by its presence.
 	MaintenanceApprovedLabel = "metal.ironcore.dev/maintenance-approved"
+	// MaintenanceApprovalLabel is the old name of MaintenanceApprovedLabel. Programs of that age write and read either as a label or
+	// as an annotation.
+	MaintenanceApprovalLabel = "metal.ironcore.dev/maintenance-approval"
+	// MaintenanceRequestedLabel on a Node, with the value "true", has the cloud controller ask for a maintenance.
+	MaintenanceRequestedLabel = "metal.ironcore.dev/maintenance-requested"
 )
 
 // Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
@@ -199,6 +208,37 @@ const (
 	OperationIDAnnotation = "policy.metalaw.dev/operation-id"
 )
 
+// Annotations of policy.metalaw.dev about maintenance and the end of service.
+const (
+	// MaintenanceUIDAnnotation on a Server is the UID of the ServerMaintenance that the manager granted it to. The manager writes it in
+	// the write that sets spec.serverMaintenanceRef. A reference without it is another program's, and is never cleared.
+	MaintenanceUIDAnnotation = "policy.metalaw.dev/maintenance-uid"
+	// MaintenanceClaimAnnotation on a Server is the UID of the claim that held it when it was granted, and that approved or, for an
+	// enforced maintenance, was told. It is absent where no claim held the server.
+	MaintenanceClaimAnnotation = "policy.metalaw.dev/maintenance-claim-uid"
+	// MakerAnnotation on a ServerMaintenance is the user who made it or changed it last, as a JSON object of username, uid, groups and
+	// extra. Admission writes it.
+	MakerAnnotation = "policy.metalaw.dev/maker"
+	// AdoptAnnotation, with the value "true", on an object has the manager act on it although it is older than the manager's consent
+	// to act on its kind.
+	AdoptAnnotation = "policy.metalaw.dev/adopt"
+	// PlanOnlyAnnotation, with the value "true", on a ServerMaintenance has the manager say when it would be granted, and no more.
+	PlanOnlyAnnotation = "policy.metalaw.dev/plan-only"
+	// ExpectedDurationAnnotation on a ServerMaintenance is how long it is expected to hold its server, such as 45m.
+	ExpectedDurationAnnotation = "policy.metalaw.dev/expected-duration"
+	// AbortAnnotation on a ServerMaintenance stops it at the next safe point; its value is the reason.
+	AbortAnnotation = "policy.metalaw.dev/abort"
+	// ForceOffReasonAnnotation on a ServerMaintenance that ends allows its machine's power to be cut where the operating system does
+	// not shut down; its value is the reason.
+	ForceOffReasonAnnotation = "policy.metalaw.dev/force-off-reason"
+	// DrainRequiredAnnotation, with the value "true", on a ServerClaim says that its approval is the word of a drainer, so that an
+	// enforced maintenance waits for it too.
+	DrainRequiredAnnotation = "policy.metalaw.dev/drain-required"
+	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
+	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
+	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+)
+
 // Values of BootPurposeAnnotation.
 const (
 	// BootPurposeProbe boots the agent that reports the hardware.
@@ -207,6 +247,8 @@ const (
 	BootPurposeWipe = "Wipe"
 	// BootPurposeClaim boots what a claim asks for.
 	BootPurposeClaim = "Claim"
+	// BootPurposeMaintenance boots what a maintenance asks for.
+	BootPurposeMaintenance = "Maintenance"
 )
 
 // Marks in status.lifecycle.marks that the engine itself knows.

@@ -163,6 +163,8 @@ const (
 	StateParked ServerState = "Parked"
 	// StateError is a server stopped until somebody acknowledges it.
 	StateError ServerState = "Error"
+	// StateDecommissioned is a server that went out of service: off, erased, never claimable, and not touched.
+	StateDecommissioned ServerState = "Decommissioned"
 )
 
 // PowerState is the power of a machine as its BMC says; empty is unknown, which is not Off.

@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ServerMaintenancePolicy says whether the holder of a server is asked.
@@ -81,6 +82,23 @@ type ServerMaintenanceStatus struct {
 	// state is how far the maintenance has come.
 	// +optional
 	State ServerMaintenanceState `json:"state,omitempty"`
+	// asked is the claim whose holder was asked for the server, or told of it. It is written before the claim's labels are, and
+	// where the policy says maintenance.approval: PerMaintenance only while the claim bears no approval.
+	// +optional
+	Asked *MaintenanceAsked `json:"asked,omitempty"`
+	// grantedAt is when the server was handed over.
+	// +optional
+	GrantedAt *metav1.Time `json:"grantedAt,omitempty"`
+}
+
+// MaintenanceAsked is one time that the holder of a claim was asked for its server.
+type MaintenanceAsked struct {
+	// claimUID is the claim.
+	// +required
+	ClaimUID types.UID `json:"claimUID,omitempty"`
+	// at is when.
+	// +required
+	At metav1.Time `json:"at,omitzero"`
 }
 
 // ServerMaintenance asks for a server to be handed over for work on it.
