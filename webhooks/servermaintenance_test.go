@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/maintenances"
 )
 
 // maintenance asks for server s1 from namespace team, by jane.
@@ -285,7 +286,7 @@ func TestEveryAnnotationOfMaintenancesIsKnown(t *testing.T) {
 	}
 	constant := regexp.MustCompile(`((?:\t//.*\n)+)\t\w+Annotation = "(policy\.metalaw\.dev/[a-z-]+)"`)
 	for _, m := range constant.FindAllStringSubmatch(string(text), -1) {
-		if strings.Contains(m[1], "on a ServerMaintenance") && !slices.Contains(maintenanceAnnotations, m[2]) {
+		if strings.Contains(m[1], "on a ServerMaintenance") && !slices.Contains(maintenances.Annotations, m[2]) {
 			t.Errorf("%s is not known", m[2])
 		}
 	}
