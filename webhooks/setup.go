@@ -37,6 +37,7 @@ const (
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
 	PathValidateMaintenance  = "/validate/servermaintenance"
+	PathValidateReadiness    = "/validate/serverreadinessrule"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateEndpoint       = "/mutate/endpoint"
@@ -155,6 +156,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
 		PathValidateMaintenance: validating(o, m, now,
 			review.Rules[v1alpha1.ServerMaintenance]{Kind: "ServerMaintenance", Judge: wanted.Judge}),
+		PathValidateReadiness: validating(o, m, now,
+			review.Rules[v1alpha1.ServerReadinessRule]{Kind: "ServerReadinessRule", Judge: review.Pure(checkReadinessRule), Alone: true}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
