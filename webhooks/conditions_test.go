@@ -50,7 +50,8 @@ func hooksAsked(t *testing.T, conditions map[string][]cel.Program, hooks []strin
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			matches = matches && out.Value() == true
+			met, isBool := out.Value().(bool)
+			matches = matches && isBool && met
 		}
 		if matches {
 			all = append(all, name)
