@@ -134,3 +134,14 @@ func TestTheHooksAreAskedAboutAReferenceToAMaintenance(t *testing.T) {
 		t.Error("nobody is asked about the record of a grant")
 	}
 }
+
+// Whoever changes a word of a request is who asks, and only the first hook writes that.
+func TestTheHookIsAskedAboutEachWordOfARequest(t *testing.T) {
+	conditions := conditionsOf(t)
+	for _, name := range append([]string{v1alpha1.OperationByAnnotation}, wording...) {
+		hooks := []string{"server.mutate.metalaw.dev"}
+		if got := hooksAsked(t, conditions, hooks, user, "UPDATE", server(asking("park")), server(asking("park"), annotated(name, "retry"))); !slices.Equal(got, hooks) {
+			t.Errorf("nobody is asked about %s", name)
+		}
+	}
+}
