@@ -27,12 +27,12 @@ var _ = Describe("A ServerReadinessRule", func() {
 		server = &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "ready", Labels: map[string]string{"readiness": "spec"}},
 			Spec: v1alpha1.ServerSpec{SystemUUID: "5ea1ab1e-0000-4000-8000-000000000001"}}
 		Expect(admin.Create(ctx, server)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) {
+		startManager(ctx, readiness.Setup)
+		DeferCleanup(func(ctx SpecContext) { // while the manager runs
 			Expect(admin.DeleteAllOf(ctx, &v1alpha1.ServerReadinessRule{})).To(Succeed())
 			Eventually(func() ([]v1alpha1.ServerReadinessRule, error) { return rulesLeft(ctx) }).Should(BeEmpty())
 			Expect(admin.Delete(ctx, server)).To(Succeed())
 		})
-		startManager(ctx, readiness.Setup)
 	})
 
 	It("taints a server whose condition is absent, until it is True", func(ctx SpecContext) {
@@ -42,7 +42,8 @@ var _ = Describe("A ServerReadinessRule", func() {
 		Consistently(taintKeys).WithArguments(ctx, server).Should(ConsistOf("net"))
 		hasCondition(ctx, server, "NetworkReady", metav1.ConditionTrue)
 		Eventually(taintKeys).WithArguments(ctx, server).Should(BeEmpty())
-		atRest := storedVersion(ctx, server)
+		atRest, err := storedVersion(ctx, server)
+		Expect(err).NotTo(HaveOccurred())
 		Consistently(storedVersion).WithArguments(ctx, server).Should(Equal(atRest))
 		hasCondition(ctx, server, "NetworkReady", metav1.ConditionUnknown)
 		Eventually(taintKeys).WithArguments(ctx, server).Should(ConsistOf("net"))
