@@ -27,6 +27,7 @@ func (r *record) recordConditions() {
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	r.recordHealth()
+	r.recordFaults()
 	r.recordClaimMissing()
 	r.recordPhase()
 	r.recordHalt()
