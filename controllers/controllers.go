@@ -24,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/collectors"
 	"github.com/metalaw/metalaw/controllers/endpoint"
+	"github.com/metalaw/metalaw/controllers/faults"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
@@ -136,6 +137,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	if err := readiness.Setup(writers); err != nil {
+		return err
+	}
+	if err := faults.Setup(writers, faults.Options{Bundles: store, ObserveOnly: o.ObserveOnly}); err != nil {
 		return err
 	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
