@@ -136,18 +136,23 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := maintenance.Setup(writers); err != nil {
 		return err
 	}
-	if err := readiness.Setup(writers); err != nil {
-		return err
-	}
-	if err := faults.Setup(writers, faults.Options{Bundles: store, ObserveOnly: o.ObserveOnly}); err != nil {
-		return err
-	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
+}
+
+// setupUpkeep adds what follows from the condition of machines: taints, and proposals to take a server out of service.
+func setupUpkeep(mgr ctrl.Manager, store *revision.Store, o Options) error {
+	if err := readiness.Setup(mgr); err != nil {
+		return err
+	}
+	return faults.Setup(mgr, faults.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
 }
 
 func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, probation *revision.Probation, pool *redfish.Pool,
 	beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options,
 ) error {
+	if err := setupUpkeep(mgr, store, o); err != nil {
+		return err
+	}
 	counted, err := server.NewMetrics(o.Metrics)
 	if err != nil {
 		return err

@@ -34,7 +34,8 @@ const (
 )
 
 func condition(reason string, parts []v1alpha1.FaultyPart, then string) *metav1.Condition {
-	return &metav1.Condition{Type: v1alpha1.ConditionFaultyHardware, Status: metav1.ConditionTrue, Reason: reason, Message: named(parts) + ". " + then}
+	return &metav1.Condition{Type: v1alpha1.ConditionFaultyHardware, Status: metav1.ConditionTrue, Reason: reason,
+		Message: named(parts) + ". " + then}
 }
 
 // gone is the condition of a server without a fault: there is none, unless our cordon stands.
@@ -42,7 +43,8 @@ func gone(s *Server) *metav1.Condition {
 	if !s.Unclaimable || !s.Ours {
 		return nil
 	}
-	return &metav1.Condition{Type: v1alpha1.ConditionFaultyHardware, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaultGone, Message: faultGone}
+	return &metav1.Condition{Type: v1alpha1.ConditionFaultyHardware, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaultGone,
+		Message: faultGone}
 }
 
 // kinds name a part by its fault.

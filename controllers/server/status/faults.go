@@ -39,12 +39,12 @@ type Reported struct {
 	Excused   func(*policyv1alpha1.BlockDevice) bool
 }
 
-// recordFaults says which parts of the machine are taken to be broken.
-func (r *record) recordFaults() {
-	reason, spoke := policies.HealthReason(r.System, r.Settings.Health.CriticalStops)
-	r.s.Status.FaultyParts = FaultyParts(Reported{Known: r.s.Status.FaultyParts, Now: r.Now,
-		Spoke: spoke && r.Facts.BMC.Identity == policies.IdentitySame, Critical: reason == v1alpha1.ReasonHealthCritical,
-		Parts: r.Reading.Snapshot.Critical, Inventory: r.Inventory, Excused: r.Excused})
+// reported is what is known of the parts of a server in this reconcile.
+func reported(in *Input, s *v1alpha1.Server) Reported {
+	reason, spoke := policies.HealthReason(in.System, in.Settings.Health.CriticalStops)
+	return Reported{Known: s.Status.FaultyParts, Now: in.Now,
+		Spoke: spoke && in.Facts.BMC.Identity == policies.IdentitySame, Critical: reason == v1alpha1.ReasonHealthCritical,
+		Parts: in.Reading.Snapshot.Critical, Inventory: in.Inventory, Excused: in.Excused}
 }
 
 // FaultyParts are the parts of a machine that are taken to be broken, in an order that stays. What is not known now stands as it was
@@ -105,43 +105,54 @@ func (r Reported) health() (found []v1alpha1.FaultyPart) {
 }
 
 // disks are those that failed their last erase, and those that the agent could not read since.
-func (r Reported) disks() (found []v1alpha1.FaultyPart) {
+func (r Reported) disks() []v1alpha1.FaultyPart {
 	if r.Inventory == nil {
 		return nil
 	}
-	wiped := map[string]policyv1alpha1.DiskWipeState{} // what a wipe that is younger than the report says
-	if w := r.Inventory.Wipe; w != nil {
-		for i := range w.Disks {
-			d := &w.Disks[i]
-			name := diskName(d.Serial, d.WWID, d.Path)
-			switch {
-			case r.takenOut(d):
-				continue
-			case eraseFailed(d):
-				found = append(found, v1alpha1.FaultyPart{Fault: v1alpha1.FaultDisk, Name: name,
-					Detail: words(d.Path, d.Slot, d.Model, "failed its erase: "+cmp.Or(d.Message, "no reason given"))})
-			case d.State != policyv1alpha1.DiskVerified && d.State != policyv1alpha1.DiskFailed: // it is being tried again
-				found = append(found, r.knownOf(v1alpha1.FaultDisk, func(p v1alpha1.FaultyPart) bool { return p.Name == name })...)
-			}
-			if !r.reportedSince(w) {
-				wiped[name] = d.State
-			}
+	return append(r.failedDisks(), r.unreadDisks()...)
+}
+
+func (r Reported) failedDisks() (found []v1alpha1.FaultyPart) {
+	if r.Inventory.Wipe == nil {
+		return nil
+	}
+	for i := range r.Inventory.Wipe.Disks {
+		d := &r.Inventory.Wipe.Disks[i]
+		name := diskName(d.Serial, d.WWID, d.Path)
+		switch {
+		case r.takenOut(d):
+		case eraseFailed(d):
+			found = append(found, v1alpha1.FaultyPart{Fault: v1alpha1.FaultDisk, Name: name,
+				Detail: words(d.Path, d.Slot, d.Model, "failed its erase: "+cmp.Or(d.Message, "no reason given"))})
+		case d.State != policyv1alpha1.DiskVerified && d.State != policyv1alpha1.DiskFailed: // it is being tried again
+			found = append(found, r.knownOf(v1alpha1.FaultDisk, func(p v1alpha1.FaultyPart) bool { return p.Name == name })...)
 		}
 	}
+	return found
+}
+
+func (r Reported) unreadDisks() (found []v1alpha1.FaultyPart) {
 	if r.Inventory.Report == nil {
-		return found
+		return nil
 	}
 	for i := range r.Inventory.Report.Data.Storage {
 		d := &r.Inventory.Report.Data.Storage[i]
 		name := diskName(d.Serial, d.WWID, d.Path)
-		if d.Content != policyv1alpha1.ContentUnreadable || d.Removable || d.Remote() || r.Excused(d) ||
-			wiped[name] == policyv1alpha1.DiskVerified {
+		if d.Content != policyv1alpha1.ContentUnreadable || d.Removable || d.Remote() || r.Excused(d) || r.erasedSince(name) {
 			continue
 		}
 		found = append(found, v1alpha1.FaultyPart{Fault: v1alpha1.FaultDisk, Name: name,
 			Detail: words(d.Path, d.Slot, d.Model, "cannot be read: "+cmp.Or(d.ContentFound, "no reason given"))})
 	}
 	return found
+}
+
+// erasedSince says that a wipe which is younger than the report erased a disk.
+func (r Reported) erasedSince(name string) bool {
+	w := r.Inventory.Wipe
+	return w != nil && !r.reportedSince(w) && slices.ContainsFunc(w.Disks, func(d policyv1alpha1.DiskWipe) bool {
+		return d.State == policyv1alpha1.DiskVerified && diskName(d.Serial, d.WWID, d.Path) == name
+	})
 }
 
 // eraseFailed says that an erase was begun and the disk is why it failed. A disk that the agent refuses, or that has no method which the
@@ -184,7 +195,8 @@ func (r Reported) memory() (found []v1alpha1.FaultyPart) {
 		if d.Part != hardware.PartDIMM || d.Kind != policyv1alpha1.PartRemoved {
 			continue
 		}
-		if added[d.Detail]--; added[d.Detail] >= 0 {
+		if added[d.Detail] > 0 {
+			added[d.Detail]--
 			continue
 		}
 		found = append(found, v1alpha1.FaultyPart{Fault: v1alpha1.FaultMemory, Name: d.Name, AgentVersion: version,
