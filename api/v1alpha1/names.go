@@ -243,6 +243,11 @@ const (
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// FaultCordonedAtAnnotation on a Server is when the manager cordoned it last for faulty hardware (RFC 3339). The manager writes it
+	// with spec.unclaimable, and counts by it how many of a model it cordoned in a day. It stays when a person uncordons the server.
+	FaultCordonedAtAnnotation = "policy.metalaw.dev/fault-cordoned-at"
+	// UnclaimableFaulty is the value of UnclaimableReasonAnnotation by which a cordon of the manager is known.
+	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
 
 // Values of BootPurposeAnnotation.
