@@ -71,7 +71,8 @@ func within(to *time.Duration, least, most time.Duration) func(*yamlpos.File, ya
 		span(to, "1h")(f, k)
 		if !f.Told(k.Value) && (*to < least || *to > most) {
 			f.Errorf(k.Value, "setting-duration", "",
-				fmt.Sprintf("write a duration from %s to %s", yamlpos.LengthText(least), yamlpos.LengthText(most)), "%s cannot be %s", k.Name, yamlpos.LengthText(*to))
+				fmt.Sprintf("write a duration from %s to %s", yamlpos.LengthText(least), yamlpos.LengthText(most)),
+				"%s cannot be %s", k.Name, yamlpos.LengthText(*to))
 		}
 	}
 }
@@ -197,7 +198,8 @@ func amount(f *yamlpos.File, k yamlpos.Field) maintenance.Amount {
 	case f.Told(k.Value):
 	case err != nil || value < 1 || value > maxServers || percent && value > 100 || strings.HasPrefix(text, "+"):
 		f.Errorf(k.Value, "setting-number", "",
-			"write a whole number of servers from 1 on, or a percentage such as 2%; a freeze stops all maintenances", "%s cannot be %q", k.Name, text)
+			"write a whole number of servers from 1 on, or a percentage such as 2%; a freeze stops all maintenances",
+			"%s cannot be %q", k.Name, text)
 	case percent:
 		return maintenance.Amount{Percent: value}
 	default:

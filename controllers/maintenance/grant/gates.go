@@ -68,7 +68,7 @@ func (x *pass) queued(c *candidate) Answer {
 	case s.Holder != nil && s.HolderUID == "":
 		return answer(v1alpha1.ReasonServerHeld, "Another program holds the server for %s. The maintenance waits until it is given back.", s.Holder)
 	case s.Holder != nil && s.holder == nil:
-		return answer(v1alpha1.ReasonServerHeld, "Maintenance %s held the server and is gone. This one waits until the manager has taken the server back.",
+		return answer(v1alpha1.ReasonServerHeld, "Maintenance %s held the server and is gone. This one waits until the server is taken back.",
 			s.Holder)
 	case s.Holder != nil && !s.holder.Ends:
 		return answer(v1alpha1.ReasonServerHeld, "Maintenance %s holds the server. This one waits until it ends.", s.Holder)
@@ -100,7 +100,7 @@ func (x *pass) ready(c *candidate) (Answer, time.Time) {
 	if c.on.Unready == "" {
 		return Answer{}, time.Time{}
 	}
-	return answer(v1alpha1.ReasonServerNotReady, "No maintenance begins on the server as it is: %s.", strings.TrimSuffix(c.on.Unready, ".")), time.Time{}
+	return answer(v1alpha1.ReasonServerNotReady, "No maintenance begins on the server now: %s.", strings.TrimSuffix(c.on.Unready, ".")), time.Time{}
 }
 
 func (x *pass) frozen(c *candidate) (Answer, time.Time) {
@@ -116,7 +116,7 @@ func (x *pass) grace(c *candidate) (Answer, time.Time) {
 	if !x.policy.AfterRelease || c.on.Claim != nil || c.on.Holder != nil || !x.ClaimsWait || c.on.ReleasedAt.IsZero() || !over.After(x.Now) {
 		return Answer{}, time.Time{}
 	}
-	return answer(v1alpha1.ReasonReleaseGrace, "The server was just released and claims wait for one. The maintenance may begin at %s.", moment(over)), over
+	return answer(v1alpha1.ReasonReleaseGrace, "The server was just released and claims wait for one. It may begin at %s.", moment(over)), over
 }
 
 func (x *pass) window(c *candidate) (Answer, time.Time) {
@@ -130,7 +130,7 @@ func (x *pass) window(c *candidate) (Answer, time.Time) {
 		return answer(v1alpha1.ReasonWindowTooShort, "Window %s is never open for the %s that the maintenance takes. It never begins: expect less, "+
 			"or let the window last longer.", w.Name, length(takes)), time.Time{}
 	case w.TooShort:
-		return answer(v1alpha1.ReasonWindowTooShort, "The open window closes at %s, and the maintenance takes %s. It begins when window %s opens at %s.",
+		return answer(v1alpha1.ReasonWindowTooShort, "The open window closes at %s, and the maintenance takes %s. Window %s opens at %s.",
 			moment(w.Closes), length(takes), w.Name, moment(w.Opens)), w.Opens
 	case !w.Open:
 		return answer(v1alpha1.ReasonWindowClosed, "Window %s is closed and opens at %s.", w.Name, moment(w.Opens)), w.Opens
