@@ -34,6 +34,8 @@ func TestWhenMaintenancesWouldBeGranted(t *testing.T) {
 			[]Maintenance{wants("a"), wants("b", on("s2"))}, "a 0s canary\nb 2h"},
 		"as soon as the holder approves": {free(), map[string]*Server{"s1": serverWith(claimed())}, []Maintenance{wants("a")}, "a 0s asks"},
 		"once the notice is over":        {free(), map[string]*Server{"s1": serverWith(claimed())}, []Maintenance{wants("a", enforced)}, "a 15m asks"},
+		"after those that exist where it is in a file only": {policy(one), map[string]*Server{"s1": serverWith(), "s2": serverWith()},
+			[]Maintenance{wants("a", func(m *Maintenance) { m.UID, m.Created = "", time.Time{} }), wants("b", on("s2"), older(time.Hour))}, "b 0s\na 1h"},
 		"after what runs": {free(), map[string]*Server{"s1": serverWith(held("run"), down)},
 			[]Maintenance{wants("run", runs(20*time.Minute)), wants("a")}, "a 40m"},
 		"never after what is overdue": {free(), map[string]*Server{"s1": serverWith(held("run"))}, []Maintenance{wants("run", runs(2*time.Hour)), wants("a")},
@@ -112,6 +114,13 @@ func fleet(n int) Snapshot {
 	}
 	pre(`server.health != "Critical"`, time.Minute)(p)
 	return s
+}
+
+func BenchmarkPlan(b *testing.B) {
+	s := fleet(1000)
+	for b.Loop() {
+		Plan(s, 31*24*time.Hour)
+	}
 }
 
 func BenchmarkDecide(b *testing.B) {
