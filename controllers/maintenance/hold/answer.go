@@ -46,8 +46,8 @@ func (d *decision) answer(m *Maintenance) Step {
 	case d.late(m):
 		status := d.status(m)
 		status.State = v1alpha1.ServerMaintenanceStateFailed
-		d.set(&status, m, v1alpha1.ConditionGranted, metav1.ConditionFalse, v1alpha1.ReasonCheckFails, m.Before.Message+
-			fmt.Sprintf("; it did not hold within %s; delete this maintenance", m.Before.Within))
+		d.set(&status, m, v1alpha1.ConditionGranted, metav1.ConditionFalse, v1alpha1.ReasonCheckFails, fmt.Sprintf(
+			"%s It did not within %s; delete this maintenance.", m.Answer.Message, m.Answer.FailsAfter))
 		return d.write(m, status)
 	case m.Answer == nil:
 		return d.pending(m, v1alpha1.ReasonServerNotReady, "there is no server "+m.Spec.ServerRef.Name)
@@ -71,6 +71,9 @@ func (d *decision) begin(m *Maintenance, step Step) Step {
 
 // pending is what a maintenance says that waits.
 func (d *decision) pending(m *Maintenance, reason, message string) Step {
+	if m.Quiet && !d.asks(m) && m.Status.GrantedAt == nil && crowded(m, reason) {
+		return Step{}
+	}
 	status := d.status(m)
 	if m.Status.GrantedAt != nil || !Named(d.Server, m.ServerMaintenance) { // else another manager carries it out
 		status.State = v1alpha1.ServerMaintenanceStatePending
@@ -89,6 +92,16 @@ func (d *decision) pending(m *Maintenance, reason, message string) Step {
 	return d.write(m, status)
 }
 
+// crowd are the reasons that change with what other maintenances do. With many that wait, each end of one may change those of all others.
+var crowd = []string{v1alpha1.ReasonServerHeld, v1alpha1.ReasonMaintenanceAhead, v1alpha1.ReasonLimitReached, v1alpha1.ReasonWaveWaits,
+	v1alpha1.ReasonGroupWaits}
+
+// crowded says that a maintenance waits for others, and is to say so of others again.
+func crowded(m *Maintenance, reason string) bool {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionGranted)
+	return c != nil && c.Status == metav1.ConditionFalse && slices.Contains(crowd, c.Reason) && slices.Contains(crowd, reason)
+}
+
 // asks says that the holder of the claim is to be asked now, or told.
 func (d *decision) asks(m *Maintenance) bool {
 	if d.PlanOnly || d.Claim == nil || m.Answer == nil || !m.Answer.Asks {
@@ -100,11 +113,11 @@ func (d *decision) asks(m *Maintenance) bool {
 // late says that a check of the policy has held the maintenance back for longer than it may.
 func (d *decision) late(m *Maintenance) bool {
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionGranted)
-	if m.Before == nil || m.Before.Within <= 0 || d.PlanOnly || c == nil || c.Reason != v1alpha1.ReasonCheckFails ||
-		m.Answer == nil || m.Answer.Reason != v1alpha1.ReasonCheckFails {
+	if d.PlanOnly || c == nil || c.Reason != v1alpha1.ReasonCheckFails ||
+		m.Answer == nil || m.Answer.Reason != v1alpha1.ReasonCheckFails || m.Answer.FailsAfter <= 0 {
 		return false
 	}
-	until := c.LastTransitionTime.Add(m.Before.Within)
+	until := c.LastTransitionTime.Add(m.Answer.FailsAfter)
 	d.at(until)
 	return !until.After(d.Now)
 }

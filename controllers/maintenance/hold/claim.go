@@ -83,7 +83,8 @@ func (d *decision) needs() (asks, keeps bool) {
 			continue
 		}
 		keeps = true
-		if asked := m.Status.Asked; asked != nil && asked.ClaimUID == d.Claim.UID || m.Answer != nil && m.Answer.Asks {
+		if asked := m.Status.Asked; asked != nil && asked.ClaimUID == d.Claim.UID ||
+			m.Answer != nil && (m.Answer.Asks || m.Answer.Reason == v1alpha1.ReasonApprovalOlder) {
 			return true, true
 		}
 	}

@@ -37,14 +37,16 @@ type Maintenance struct {
 	Answer *grant.Grant
 	// Expected is how long it is expected to hold its server; 0 is for ever.
 	Expected time.Duration
-	// Before is a check of the policy that holds it back, and After one that has to hold once it is over; nil where there is none.
-	Before, After *Check
+	// Quiet says that it was answered a moment ago, so that another word for the same crowd is not worth a write yet.
+	Quiet bool
+	// After is a check of the policy that has to hold once it is over, and does not; nil where there is none.
+	After *Check
 }
 
 // Check is a check of the policy that does not hold.
 type Check struct {
 	Message string
-	// Within is how long it may take until it holds.
+	// Within is how long it may take until it holds; 0 is for ever.
 	Within time.Duration
 }
 
