@@ -175,9 +175,11 @@ func change[T client.Object](w *world, o T, change func(T)) {
 	}
 }
 
-// lifecycle moves each server as its own controller does: into Maintenance while it names one, and out of it afterwards.
+// lifecycle moves each server as its own controller does: into Maintenance while it names one, and out of it afterwards. There it boots
+// what the maintenance has a template for, and shuts the machine down when that ends.
 func (w *world) lifecycle() {
 	w.t.Helper()
+	defer w.boot()
 	var list v1alpha1.ServerList
 	if err := w.api.List(w.t.Context(), &list); err != nil {
 		w.t.Fatal(err)
@@ -195,6 +197,27 @@ func (w *world) lifecycle() {
 			}
 		})
 	}
+}
+
+// boot boots and shuts down the server s1 as the maintenance asks that holds it.
+func (w *world) boot() {
+	w.t.Helper()
+	ref := w.server().Spec.ServerMaintenanceRef
+	m := &v1alpha1.ServerMaintenance{}
+	if ref == nil || w.api.Get(w.t.Context(), types.NamespacedName(*ref), m) != nil || m.Spec.ServerBootConfigurationTemplate == nil {
+		return
+	}
+	power := v1alpha1.PowerStateOff
+	if m.DeletionTimestamp.IsZero() && m.Annotations[v1alpha1.AbortAnnotation] == "" {
+		power = v1alpha1.PowerStateOn
+		if err := w.api.Create(w.t.Context(), bootOf(m, v1alpha1.ServerBootConfigurationStateReady)); client.IgnoreAlreadyExists(err) != nil {
+			w.t.Fatal(err)
+		}
+	}
+	change(w, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s1"}}, func(s *v1alpha1.Server) {
+		s.Spec.MaintenanceBootConfigurationRef = ref
+		s.Status.PowerState = power
+	})
 }
 
 func (w *world) remake(o client.Object) {
