@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -160,6 +161,42 @@ func TestAMakerWithoutARightGetsNothing(t *testing.T) {
 				w.is("a", "InMaintenance ServerGranted")
 			}
 		})
+	}
+}
+
+func TestAnUnknownMakerBootsNothingBesideData(t *testing.T) {
+	unknown := func(m *v1alpha1.ServerMaintenance) { m.Annotations = nil }
+	w := newWorld(t, free(claimed), claim(approve), sm("a", boots, unknown))
+	w.rounds()
+	w.is("a", "Pending NotPermitted")
+	w = newWorld(t, free(claimed), claim(), sm("a", enforced, unknown))
+	w.rounds()
+	w.is("a", "Pending WaitsForApproval")
+}
+
+func TestWhatWasGrantedBeforeItWasSwitchedOffMayGo(t *testing.T) {
+	theirs := sm("theirs", func(m *v1alpha1.ServerMaintenance) { m.Finalizers = []string{v1alpha1.FinalizerServerMaintenance} })
+	w := newWorld(t, free(claimed), claim(), sm("waits"), theirs.DeepCopy())
+	change(w, sm("theirs"), func(m *v1alpha1.ServerMaintenance) { m.Status.State = v1alpha1.ServerMaintenanceStatePending })
+	w.s.consent = noon.Add(2 * time.Hour) // that of another program is not answered by a manager that grants
+	change(w, sm("waits"), annotated(v1alpha1.AdoptAnnotation, "true"))
+	v, err := w.s.see(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.of["s1"] = slices.DeleteFunc(v.of["s1"], func(m *v1alpha1.ServerMaintenance) bool { return m.Name == "theirs" })
+	r := &round{scheduler: w.s, view: v, answers: w.s.decide(v), until: noon.Add(time.Hour)}
+	r.serve(t.Context(), v.concerned())
+	off := &reconciler{client: w.api, now: func() time.Time { return noon }}
+	for name, stays := range map[string]bool{"waits": false, "theirs": true} {
+		w.delete(sm(name))
+		key := client.ObjectKey{Namespace: "ops", Name: name}
+		if _, err := off.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.api.Get(t.Context(), key, &v1alpha1.ServerMaintenance{}); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

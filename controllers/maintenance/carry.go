@@ -183,9 +183,9 @@ func (r *round) dropBoot(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMa
 			return err
 		}
 		if r.written.boots == nil {
-			r.written.boots = map[types.UID]bool{}
+			r.written.boots = map[types.UID]types.UID{}
 		}
-		r.written.boots[one.Boot.UID] = true
+		r.written.boots[m.UID] = one.Boot.UID
 		one.Boot = nil
 	}
 	return nil

@@ -95,36 +95,41 @@ func (r *makers) forget() {
 }
 
 // permit asks whether the maker of a maintenance holds what its grant takes. The rights of an unknown maker are not asked: the holder of
-// the claim is, in any case. So is the holder where the maker may not enforce. What is lacking is remembered, for the grants.
+// the claim is, in any case, and no image is booted beside data. So is the holder where the maker may not enforce. What is lacking is
+// remembered, for the grants.
 func (r *makers) permit(ctx context.Context, m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, claim *v1alpha1.ServerClaim) (bool, error) {
 	maker, known := makerOf(m)
-	if !known {
-		return true, nil
-	}
 	inventory, err := r.inventoryOf(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	for _, right := range rights.Needed(m, s, claim, rights.Dirty(s, inventory)) {
-		if right.Verb == rights.VerbEnforce && !r.mayEnforce(m) {
+		switch {
+		case !known && right.Verb == rights.VerbBoot:
+			r.lacks(m, right, "It is not known who made it, and it boots an image on a server that may hold data. Make it anew.")
+			return false, nil
+		case !known, right.Verb == rights.VerbEnforce && !r.mayEnforce(m):
 			continue
 		}
 		holds, err := r.holds(ctx, m.Annotations[v1alpha1.MakerAnnotation], maker, right)
 		if err != nil {
 			return false, err
 		}
-		if holds {
-			continue
+		if !holds {
+			r.lacks(m, right, "Not granted: "+right.Lacks(maker.Username)+".")
+			return false, nil
 		}
-		l := lack{answer: grant.Answer{Reason: v1alpha1.ReasonNotPermitted, Message: "Not granted: " + right.Lacks(maker.Username) + "."},
-			enforce: right.Verb == rights.VerbEnforce, until: r.now().Add(rightsLast)}
-		if r.lacking == nil {
-			r.lacking = map[types.UID]lack{}
-		}
-		r.lacking[m.UID] = l
-		return false, nil
 	}
 	return true, nil
+}
+
+// lacks remembers a right that the maker of a maintenance lacks.
+func (r *makers) lacks(m *v1alpha1.ServerMaintenance, right rights.Right, message string) {
+	if r.lacking == nil {
+		r.lacking = map[types.UID]lack{}
+	}
+	r.lacking[m.UID] = lack{answer: grant.Answer{Reason: v1alpha1.ReasonNotPermitted, Message: message},
+		enforce: right.Verb == rights.VerbEnforce, until: r.now().Add(rightsLast)}
 }
 
 // holds asks first whether a maker has a right on all servers, so that many maintenances of one maker cost few questions.

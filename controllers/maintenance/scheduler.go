@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -111,13 +112,10 @@ func (s *scheduler) forget(v *view) {
 	for _, m := range v.maintenances {
 		known[m.UID] = true
 	}
-	for _, of := range []map[types.UID]time.Time{s.handed, s.answered} {
-		for uid := range of {
-			if !known[uid] {
-				delete(of, uid)
-			}
-		}
-	}
+	gone := func(uid types.UID, _ time.Time) bool { return !known[uid] }
+	maps.DeleteFunc(s.handed, gone)
+	maps.DeleteFunc(s.answered, gone)
+	maps.DeleteFunc(s.written.boots, func(uid, _ types.UID) bool { return !known[uid] })
 }
 
 // decide answers every maintenance that waits.
@@ -285,7 +283,7 @@ func (r *round) maintenance(ctx context.Context, m *v1alpha1.ServerMaintenance, 
 		if client.IgnoreNotFound(err) != nil {
 			return one, fmt.Errorf("boot configuration %s/%s: %w", m.Namespace, m.Name, err)
 		}
-		if err == nil && !r.written.boots[boot.UID] {
+		if err == nil && r.written.boots[m.UID] != boot.UID {
 			one.Boot = boot
 		}
 	}

@@ -16,8 +16,8 @@ type written struct {
 	maintenances versions[*v1alpha1.ServerMaintenance]
 	servers      versions[*v1alpha1.Server]
 	claims       versions[*v1alpha1.ServerClaim]
-	// boots are the boot configurations that were deleted.
-	boots map[types.UID]bool
+	// boots are the boot configurations that were deleted, by the maintenance that they were of.
+	boots map[types.UID]types.UID
 }
 
 // versions are objects by UID.

@@ -122,6 +122,16 @@ func (d *decision) release() Step {
 	return Step{}
 }
 
+// leave lets go of the maintenances that are left from when servers were granted.
+func (d *decision) leave() Step {
+	for i := range d.Maintenances {
+		if m := &d.Maintenances[i]; Left(m.ServerMaintenance, d.Server) {
+			return Step{Kind: Release, Of: m.ServerMaintenance}
+		}
+	}
+	return Step{}
+}
+
 // unproven says that a check of the policy has to hold before the maintenance counts as over. Its status says so and how long that lasts.
 func (d *decision) unproven(m *Maintenance) bool {
 	return m.After != nil && m.Status.GrantedAt != nil && !Aborted(m.ServerMaintenance)

@@ -5,7 +5,10 @@
 package hold
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
@@ -14,7 +17,7 @@ import (
 // Look is what there is to see of one server and its maintenances. Decide changes none of it.
 type Look struct {
 	Now time.Time
-	// PlanOnly has nothing written but the status of maintenances.
+	// PlanOnly has nothing written but the status of maintenances, and their finalizers where nothing is left to take back.
 	PlanOnly bool
 	// Server is nil where the maintenances name one that does not exist.
 	Server *v1alpha1.Server
@@ -91,7 +94,7 @@ func Decide(l *Look) Step {
 	d := &decision{Look: l}
 	phases := []func() Step{d.handBack, d.answers, d.labels, d.release}
 	if l.PlanOnly {
-		phases = []func() Step{d.answers}
+		phases = []func() Step{d.answers, d.leave}
 	}
 	for _, due := range phases {
 		if step := due(); step.Kind != None {
@@ -141,6 +144,16 @@ func Aborted(m *v1alpha1.ServerMaintenance) bool {
 // Failed says that a maintenance failed.
 func Failed(m *v1alpha1.ServerMaintenance) bool {
 	return m.Status.State == v1alpha1.ServerMaintenanceStateFailed
+}
+
+// Left says that a maintenance is deleted, was answered by a manager that granted maintenances, and has no server, so that it may go. One
+// that has no answer of such a manager may be another program's, whose finalizer has the same name.
+func Left(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) bool {
+	if m.DeletionTimestamp.IsZero() || v1alpha1.Ignored(m) || Named(s, m) || !slices.Contains(m.Finalizers, v1alpha1.FinalizerServerMaintenance) {
+		return false
+	}
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionGranted)
+	return m.Status.Asked != nil || m.Status.GrantedAt != nil || c != nil && c.Reason != v1alpha1.ReasonNothingGrants
 }
 
 // live says that a maintenance may still get the server.
