@@ -356,7 +356,9 @@ func TestWhichFreezesHoldMaintenancesBack(t *testing.T) {
 }
 
 func TestABudgetOfMaintenancesCountsTheServersThatAreInOne(t *testing.T) {
-	named := newServer("named", "a", func(s *v1alpha1.Server) { s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"} })
+	named := newServer("named", "a", func(s *v1alpha1.Server) {
+		s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
+	})
 	leaving := newServer("leaving", "a", func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateMaintenance })
 	budget := policyv1alpha1.Budget{Name: "b", Action: policyv1alpha1.ActionMaintenance, Max: ptr.To[int32](3)}
 	got := Count([]policyv1alpha1.Budget{budget}, []v1alpha1.Server{*named, *leaving, *newServer("free", "a")}, nil, noon)
