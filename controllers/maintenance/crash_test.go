@@ -34,7 +34,7 @@ func TestAManagerThatIsKilledAfterAnyWriteLeavesNothingBehind(t *testing.T) {
 		"two after each other":             {func() []client.Object { return []client.Object{free(claimed), claim(approve), sm("a"), sm("b", boots)} }, []string{"a", "b"}},
 		"two of which the first one boots": {func() []client.Object { return []client.Object{free(), sm("a", boots), sm("b")} }, []string{"a", "b"}},
 	} {
-		for crash := 1; crash <= 20; crash++ {
+		for crash := 1; crash <= 14; crash++ {
 			t.Run(fmt.Sprintf("%s, killed after write %d", name, crash), func(t *testing.T) {
 				w := newWorld(t, c.objects()...)
 				w.crashAfter = crash

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,13 +57,22 @@ func (w *world) Active() *bundle.Bundle {
 func (w *world) Held(string) (string, bool) { return w.held, w.held != "" }
 func (w *world) Changed(func())             {}
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
-	t.Helper()
+// kinds are the kinds that the fake API server knows.
+var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
+	}
+	return scheme, nil
+})
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme, err := kinds()
+	if err != nil {
+		t.Fatal(err)
 	}
 	w := &world{t: t, at: noon, policy: &maintenance.Policy{PerClaim: true, Expected: time.Hour}, mode: On}
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
