@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/dedup"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/metalprobe/registry"
@@ -217,5 +218,6 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 		return nil, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
 	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
-		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount, NoReleaseGrace: o.NoReleaseGrace})
+		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount, NoReleaseGrace: o.NoReleaseGrace,
+		HoldsMaintenances: o.Maintenance == maintenance.On})
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maintenance answers ServerMaintenances that nobody has answered: clients wait for a state, and one without any
-// looks as if no manager ran.
+// Package maintenance grants ServerMaintenances their servers and takes them back. Where it is switched off, it answers those that nobody
+// has answered: clients wait for a state, and one without any looks as if no manager ran.
 package maintenance
 
 import (
@@ -14,11 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // conflictPause is how long the cache is given to show what somebody else wrote.
@@ -27,8 +29,8 @@ const conflictPause = 200 * time.Millisecond
 const notGranted = "no manager grants maintenances in this version, and the server is not handed over; " +
 	"to hand it over by hand, name this object in spec.serverMaintenanceRef of the Server"
 
-// Setup adds the controller to the manager.
-func Setup(mgr manager.Manager) error {
+// setupAnswers adds the controller that grants nothing to the manager.
+func setupAnswers(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).Named("servermaintenance").For(&v1alpha1.ServerMaintenance{}).
 		Complete(&reconciler{client: client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), now: time.Now})
 }
@@ -44,6 +46,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if !m.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, r.letGo(ctx, m)
+	}
 	before := m.DeepCopy()
 	m.Status = answer(m, r.now())
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {
@@ -54,6 +59,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// letGo takes the finalizer off a maintenance that is left from when this cluster's manager granted some, and that has no server.
+func (r *reconciler) letGo(ctx context.Context, m *v1alpha1.ServerMaintenance) error {
+	s := &v1alpha1.Server{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: m.Spec.ServerRef.Name}, s)
+	if client.IgnoreNotFound(err) != nil || !hold.Left(m, s) {
+		return client.IgnoreNotFound(err)
+	}
+	before := m.DeepCopy()
+	controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerServerMaintenance)
+	return client.IgnoreNotFound(r.client.Patch(ctx, m, locked(before)))
 }
 
 // answer is the status that a maintenance is to have. One without a state waits, and says that nothing grants it. One that
