@@ -32,6 +32,9 @@ const (
 	OperationDecommission = "decommission"
 	// OperationRecommission takes a decommissioned server back into service, or withdraws a decommission that has not ended.
 	OperationRecommission = "recommission"
+	// OperationAttestDisk records that a person answers for a disk which no wipe will reach; AttestDiskAnnotation names the disk and
+	// AttestMethodAnnotation what became of it. It takes a right of its own.
+	OperationAttestDisk = "attest-disk"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.
@@ -237,6 +240,11 @@ const (
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// AttestDiskAnnotation on a Server names the disk of operation attest-disk by its wwid, serial number or name, as the
+	// ServerInventory lists it.
+	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"
+	// AttestMethodAnnotation on a Server is what became of the disk of operation attest-disk: destroy or removed.
+	AttestMethodAnnotation = "policy.metalaw.dev/attest-method"
 )
 
 // Values of BootPurposeAnnotation.
