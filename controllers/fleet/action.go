@@ -7,6 +7,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // Action is something about to be done to a machine, or for one.
@@ -29,11 +30,14 @@ const (
 	Wipe
 	// BMCRestart restarts a BMC, which its machine does not notice.
 	BMCRestart
+	// Maintenance hands a server to a maintenance, or takes the next step of one. The scheduler of maintenances counts its budgets.
+	Maintenance
 )
 
 // String implements fmt.Stringer.
 func (a Action) String() string {
-	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe", "restart of the BMC"}[a]
+	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe", "restart of the BMC",
+		"maintenance"}[a]
 }
 
 // level is the mildest freeze that holds an action back; empty where none does.
@@ -43,6 +47,8 @@ func (a Action) level() policyv1alpha1.FreezeLevel {
 		return ""
 	case Setting, PowerOn, BMCRestart:
 		return policyv1alpha1.FreezeAll
+	case Maintenance:
+		return policyv1alpha1.FreezeMaintenance
 	default:
 		return policyv1alpha1.FreezeDestructive
 	}
@@ -50,14 +56,8 @@ func (a Action) level() policyv1alpha1.FreezeLevel {
 
 // HeldBy says that a freeze of a level holds an action back.
 func (a Action) HeldBy(level policyv1alpha1.FreezeLevel) bool {
-	switch level {
-	case policyv1alpha1.FreezeAll:
-		return a.level() != ""
-	case policyv1alpha1.FreezeDestructive:
-		return a.level() == policyv1alpha1.FreezeDestructive
-	default:
-		return false
-	}
+	mildest := a.level()
+	return mildest != "" && freeze.Strictness(level) >= freeze.Strictness(mildest)
 }
 
 // budgeted is how the budgets name an action; empty where none counts it.

@@ -65,10 +65,14 @@ func waitedFor(c *policyv1alpha1.FleetControl) string {
 
 // frozenReason is how the condition Frozen names a level.
 func frozenReason(level policyv1alpha1.FreezeLevel) string {
-	if level == policyv1alpha1.FreezeAll {
+	switch level {
+	case policyv1alpha1.FreezeAll:
 		return policyv1alpha1.ReasonFrozenAll
+	case policyv1alpha1.FreezeMaintenance:
+		return policyv1alpha1.ReasonFrozenMaintenance
+	default:
+		return policyv1alpha1.ReasonFrozenDestructive
 	}
-	return policyv1alpha1.ReasonFrozenDestructive
 }
 
 // inForce is the strictest level of the freezes that have not ended, and the names of all of them.
@@ -81,7 +85,7 @@ func inForce(c *policyv1alpha1.FleetControl, now time.Time) (policyv1alpha1.Free
 			continue
 		}
 		names = append(names, freeze.Words(f))
-		if level != policyv1alpha1.FreezeAll {
+		if freeze.Strictness(f.Level) > freeze.Strictness(level) {
 			level = f.Level
 		}
 	}

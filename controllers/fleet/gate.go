@@ -213,19 +213,25 @@ func machines(n int32) string {
 	return fmt.Sprintf("%d machines", n)
 }
 
-// within says for how long an action counts: a wipe as long as it lasts, and the others for the window of the budget.
+// lasting says that an action counts as long as it lasts, and not for the window of a budget.
+func lasting(action policyv1alpha1.FleetAction) bool {
+	return action == policyv1alpha1.ActionWipe || action == policyv1alpha1.ActionMaintenance
+}
+
+// within says for how long an action counts.
 func (a *account) within() string {
-	if a.budget.Action == policyv1alpha1.ActionWipe {
+	if lasting(a.budget.Action) {
 		return "at a time"
 	}
 	return "within " + a.window.String()
 }
 
 var inWords = map[policyv1alpha1.FleetAction]string{
-	policyv1alpha1.ActionWipe:       "being wiped",
-	policyv1alpha1.ActionForcedOff:  "powered off by force",
-	policyv1alpha1.ActionPowerCycle: "restarted",
-	policyv1alpha1.ActionPowerOn:    "switched on",
+	policyv1alpha1.ActionWipe:        "being wiped",
+	policyv1alpha1.ActionForcedOff:   "powered off by force",
+	policyv1alpha1.ActionPowerCycle:  "restarted",
+	policyv1alpha1.ActionPowerOn:     "switched on",
+	policyv1alpha1.ActionMaintenance: "in maintenance",
 }
 
 // staggerEach is how much time each machine that waits for a budget adds to that over which all of them ask again: each

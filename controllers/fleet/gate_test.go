@@ -333,3 +333,35 @@ func TestAWipeThatHasEndedCountsNoMore(t *testing.T) {
 		t.Error(v.Message)
 	}
 }
+
+func TestWhichFreezesHoldMaintenancesBack(t *testing.T) {
+	for level, want := range map[policyv1alpha1.FreezeLevel][]Action{
+		policyv1alpha1.FreezeNone:        nil,
+		policyv1alpha1.FreezeMaintenance: {Maintenance},
+		policyv1alpha1.FreezeDestructive: {Shutdown, ForcedOff, PowerCycle, Wipe, Maintenance},
+		policyv1alpha1.FreezeAll:         {Setting, PowerOn, Shutdown, ForcedOff, PowerCycle, Wipe, BMCRestart, Maintenance},
+	} {
+		t.Run(string(level), func(t *testing.T) {
+			var got []Action
+			for a := Record; a <= Maintenance; a++ {
+				if a.HeldBy(level) {
+					got = append(got, a)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestABudgetOfMaintenancesCountsTheServersThatAreInOne(t *testing.T) {
+	named := newServer("named", "a", func(s *v1alpha1.Server) { s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"} })
+	leaving := newServer("leaving", "a", func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateMaintenance })
+	budget := policyv1alpha1.Budget{Name: "b", Action: policyv1alpha1.ActionMaintenance, Max: ptr.To[int32](3)}
+	got := Count([]policyv1alpha1.Budget{budget}, []v1alpha1.Server{*named, *leaving, *newServer("free", "a")}, nil, noon)
+	want := []Use{{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "b", Used: 2}, Max: 3}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -24,6 +24,8 @@ type machine struct {
 	began map[policyv1alpha1.FleetAction]time.Time
 	// preparing says that a wipe is prepared or under way.
 	preparing bool
+	// maintained says that it is handed to a maintenance.
+	maintained bool
 	// erasing is until when its agent counts as erasing disks, whatever its server's state is; zero where none does.
 	erasing time.Time
 	// granted is what was allowed and is about to be recorded.
@@ -59,7 +61,8 @@ var operationActions = map[string]Action{
 func OfOperation(name string) Action { return operationActions[name] }
 
 func machineOf(s *v1alpha1.Server) *machine {
-	m := &machine{labels: s.Labels, state: string(s.Status.State), uuid: s.Spec.SystemUUID}
+	m := &machine{labels: s.Labels, state: string(s.Status.State), uuid: s.Spec.SystemUUID,
+		maintained: s.Spec.ServerMaintenanceRef != nil || s.Status.State == v1alpha1.StateMaintenance}
 	if withheld := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld); withheld != nil {
 		m.withheld = withheld.Reason
 	}
@@ -139,6 +142,9 @@ func (m *machine) begin(action policyv1alpha1.FleetAction, at time.Time) {
 // undergoes says whether a machine counts against a budget for an action, and until when; the zero time where that cannot
 // be told. It may be over already.
 func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration) (until time.Time, counts bool) {
+	if action == policyv1alpha1.ActionMaintenance {
+		return time.Time{}, m.maintained
+	}
 	if action == policyv1alpha1.ActionWipe {
 		if m.preparing {
 			return time.Time{}, true

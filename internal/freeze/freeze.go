@@ -27,10 +27,20 @@ type Hold struct {
 }
 
 // Destructive says that whatever stops a machine or erases data is held back.
-func (h Hold) Destructive() bool { return strictness[h.Level] > 0 }
+func (h Hold) Destructive() bool {
+	return Strictness(h.Level) >= Strictness(policyv1alpha1.FreezeDestructive)
+}
+
+// Maintenance says that new maintenances and the next steps of those that have begun are held back.
+func (h Hold) Maintenance() bool {
+	return Strictness(h.Level) >= Strictness(policyv1alpha1.FreezeMaintenance)
+}
+
+// Strictness orders levels: a stricter one holds back what a milder one does, and more. That of a level which holds nothing back is 0.
+func Strictness(level policyv1alpha1.FreezeLevel) int { return strictness[level] }
 
 var strictness = map[policyv1alpha1.FreezeLevel]int{
-	policyv1alpha1.FreezeDestructive: 1, policyv1alpha1.FreezeAll: 2,
+	policyv1alpha1.FreezeMaintenance: 1, policyv1alpha1.FreezeDestructive: 2, policyv1alpha1.FreezeAll: 3,
 }
 
 // On is the strictest of what a FleetControl keeps back on a server with these labels. A selector that cannot be read

@@ -10,20 +10,22 @@ import (
 const FleetControlName = "fleet"
 
 // FreezeLevel says what is held back.
-// +kubebuilder:validation:Enum=None;Destructive;All
+// +kubebuilder:validation:Enum=None;Maintenance;Destructive;All
 type FreezeLevel string
 
 const (
 	// FreezeNone holds nothing back.
 	FreezeNone FreezeLevel = "None"
-	// FreezeDestructive holds back whatever stops a machine or erases data: wipes, power-off, resets.
+	// FreezeMaintenance holds back new maintenances, and what is done to machines for those that have begun.
+	FreezeMaintenance FreezeLevel = "Maintenance"
+	// FreezeDestructive holds back that, and whatever stops a machine or erases data: wipes, power-off, resets.
 	FreezeDestructive FreezeLevel = "Destructive"
 	// FreezeAll holds back everything that reaches a machine or changes what it boots.
 	FreezeAll FreezeLevel = "All"
 )
 
 // FleetAction is what a budget counts.
-// +kubebuilder:validation:Enum=Wipe;ForcedOff;PowerCycle;PowerOn
+// +kubebuilder:validation:Enum=Wipe;ForcedOff;PowerCycle;PowerOn;Maintenance
 type FleetAction string
 
 const (
@@ -35,6 +37,8 @@ const (
 	ActionPowerCycle FleetAction = "PowerCycle"
 	// ActionPowerOn is a power-on.
 	ActionPowerOn FleetAction = "PowerOn"
+	// ActionMaintenance is a server that is handed to a maintenance, whoever handed it over.
+	ActionMaintenance FleetAction = "Maintenance"
 )
 
 // FleetControlSpec is what the people who run the fleet allow at present.
@@ -103,8 +107,8 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
-	// windowSeconds is how long an action counts after it was begun, in seconds; 600 where it is left out. A wipe counts
-	// until it ends instead.
+	// windowSeconds is how long an action counts after it was begun, in seconds; 600 where it is left out. A wipe and a
+	// maintenance count until they end instead.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -257,6 +261,8 @@ const (
 const (
 	// ReasonNotFrozen: no freeze is in force.
 	ReasonNotFrozen = "NotFrozen"
+	// ReasonFrozenMaintenance: maintenances are held back on some servers or all.
+	ReasonFrozenMaintenance = "Maintenance"
 	// ReasonFrozenDestructive: what stops machines or erases data is held back on some servers or all.
 	ReasonFrozenDestructive = "Destructive"
 	// ReasonFrozenAll: everything that reaches a machine is held back on some servers or all.

@@ -62,7 +62,7 @@ func freezeCommand() *cobra.Command {
 	}
 	flags.Register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&r.level, "level", string(policyv1alpha1.FreezeDestructive), "what is held back: Destructive or All")
+	f.StringVar(&r.level, "level", string(policyv1alpha1.FreezeDestructive), "what is held back: Maintenance, Destructive or All")
 	f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers; every server where it is left out")
 	f.StringVar(&r.reason, "reason", "", "why; required, and shown to all users who wait")
 	f.DurationVar(&r.lasts, "for", 0, "how long it lasts, such as 2h; for ever where neither this nor --until is given")

@@ -74,12 +74,12 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 }
 
 func parseLevel(word string) (policyv1alpha1.FreezeLevel, error) {
-	for _, level := range []policyv1alpha1.FreezeLevel{policyv1alpha1.FreezeDestructive, policyv1alpha1.FreezeAll} {
+	for _, level := range []policyv1alpha1.FreezeLevel{policyv1alpha1.FreezeMaintenance, policyv1alpha1.FreezeDestructive, policyv1alpha1.FreezeAll} {
 		if strings.EqualFold(word, string(level)) {
 			return level, nil
 		}
 	}
-	return "", usage.Errorf("--level is %q; write Destructive or All", word)
+	return "", usage.Errorf("--level is %q; write Maintenance, Destructive or All", word)
 }
 
 // parseTime reads a moment in the future: RFC 3339; a date and a time here; or a time, which is the next such one.

@@ -56,7 +56,7 @@ func TestAFreezeThatMakesNoSense(t *testing.T) {
 		"no reason":           {freezeRequest{level: "All"}, "--reason is required"},
 		"a long reason":       {freezeRequest{level: "All", reason: strings.Repeat("a", 1025)}, "--reason has 1025 characters"},
 		"a long name":         {freezeRequest{level: "All", reason: "r", name: strings.Repeat("a", 64)}, "--name has 64 characters"},
-		"no such level":       {freezeRequest{level: "None", reason: "r"}, `--level is "None"; write Destructive or All`},
+		"no such level":       {freezeRequest{level: "None", reason: "r"}, `--level is "None"; write Maintenance, Destructive or All`},
 		"two ends":            {freezeRequest{level: "All", reason: "r", lasts: time.Hour, bounded: true, until: "18:00"}, "--for and --until exclude each other"},
 		"an end before now":   {freezeRequest{level: "All", reason: "r", until: "2026-01-31T10:00:00Z"}, "--until 2026-01-31T10:00:00Z is over already"},
 		"an end that is none": {freezeRequest{level: "All", reason: "r", until: "tomorrow"}, `--until is "tomorrow"; write 2026-01-31T18:00:00Z`},
