@@ -237,6 +237,8 @@ const (
 	// DrainRequiredAnnotation, with the value "true", on a ServerClaim says that its approval is the word of a drainer, so that an
 	// enforced maintenance waits for it too.
 	DrainRequiredAnnotation = "policy.metalaw.dev/drain-required"
+	// ApprovalReasonAnnotation on a ServerClaim says why metalaw maintenance approve last approved. It decides nothing.
+	ApprovalReasonAnnotation = "policy.metalaw.dev/approval-reason"
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
