@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// approvals are the keys of labels and annotations by which the holder of a claim approves.
+var approvals = [...]string{v1alpha1.MaintenanceApprovedLabel, v1alpha1.MaintenanceApprovalLabel}
+
+// Approved says that a claim bears an approval, in whatever spelling and with whatever value.
+func Approved(c *v1alpha1.ServerClaim) bool {
+	for _, key := range approvals {
+		_, label := c.Labels[key]
+		_, annotation := c.Annotations[key]
+		if label || annotation {
+			return true
+		}
+	}
+	return false
+}
+
+const wanted = "true"
+
+// Asked says that this manager asked for the claim's server and has not taken that back. The annotation is what tells its label from that
+// of another manager, which writes no annotation.
+func Asked(c *v1alpha1.ServerClaim) bool {
+	return c.Annotations[v1alpha1.MaintenanceNeededLabel] == wanted
+}
+
+// Labelled changes a claim in memory so that it says that its server is wanted.
+func Labelled(c *v1alpha1.ServerClaim) {
+	c.Labels, c.Annotations = with(c.Labels, v1alpha1.MaintenanceNeededLabel), with(c.Annotations, v1alpha1.MaintenanceNeededLabel)
+}
+
+func with(all map[string]string, key string) map[string]string {
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[key] = wanted
+	return all
+}
+
+// Unlabelled changes a claim in memory so that it says nothing of maintenance any more.
+func Unlabelled(c *v1alpha1.ServerClaim) {
+	for _, of := range []map[string]string{c.Labels, c.Annotations} {
+		delete(of, v1alpha1.MaintenanceNeededLabel)
+		for _, key := range approvals {
+			delete(of, key)
+		}
+	}
+}
+
+// labels has the claim say that its server is wanted for as long as one of the maintenances waits for its holder or has the server, or
+// the server is to go out of service. Then nothing is left on it.
+func (d *decision) labels() Step {
+	c := d.Claim
+	if c == nil || !c.DeletionTimestamp.IsZero() || v1alpha1.Ignored(c) {
+		return Step{}
+	}
+	asks, keeps := d.needs()
+	switch {
+	case asks && !(Asked(c) && c.Labels[v1alpha1.MaintenanceNeededLabel] == wanted):
+		return Step{Kind: Label}
+	case !asks && !keeps && Asked(c):
+		return Step{Kind: Unlabel}
+	}
+	return Step{}
+}
+
+// needs says whether the claim is to be labelled, and whether a label that it has stays.
+func (d *decision) needs() (asks, keeps bool) {
+	if d.Server.Annotations[v1alpha1.DecommissionAnnotation] != "" {
+		return true, true
+	}
+	if Granted(d.Server) {
+		return d.Server.Annotations[v1alpha1.MaintenanceClaimAnnotation] == string(d.Claim.UID), true
+	}
+	for i := range d.Maintenances {
+		m := &d.Maintenances[i]
+		if !d.live(m) {
+			continue
+		}
+		keeps = true
+		if asked := m.Status.Asked; asked != nil && asked.ClaimUID == d.Claim.UID ||
+			m.Answer != nil && (m.Answer.Asks || m.Answer.Reason == v1alpha1.ReasonApprovalOlder) {
+			return true, true
+		}
+	}
+	return false, keeps
+}
