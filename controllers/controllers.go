@@ -28,6 +28,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/maintenance"
+	"github.com/metalaw/metalaw/controllers/readiness"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
@@ -132,6 +133,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	if err := maintenance.Setup(writers); err != nil {
+		return err
+	}
+	if err := readiness.Setup(writers); err != nil {
 		return err
 	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)

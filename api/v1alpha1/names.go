@@ -14,6 +14,8 @@ const (
 	FinalizerServerClaim = "metal.ironcore.dev/serverclaim"
 	// FinalizerServerMaintenance holds a ServerMaintenance until its server was handed back.
 	FinalizerServerMaintenance = "metal.ironcore.dev/servermaintenance"
+	// FinalizerServerReadinessRule holds a ServerReadinessRule until its taint is off the servers that it selects.
+	FinalizerServerReadinessRule = "readiness.metal.ironcore.dev/cleanup-taints"
 )
 
 // OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
@@ -116,6 +118,10 @@ const (
 	// MaintenanceRequestedLabel on a Node, with the value "true", has the cloud controller ask for a maintenance.
 	MaintenanceRequestedLabel = "metal.ironcore.dev/maintenance-requested"
 )
+
+// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a Server
+// on which the rule does not act any more. Its value is "true".
+const BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
 
 // Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
 const (
