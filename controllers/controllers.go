@@ -67,6 +67,8 @@ type Options struct {
 	BootGrace time.Duration
 	// NoReleaseGrace lets a release take effect at once, whatever releaseGrace of a bundle says: for demos and tests.
 	NoReleaseGrace bool
+	// Maintenance is what is done with maintenances; off where it is empty.
+	Maintenance maintenance.Mode
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
 	// Admission fails until the webhooks of this process listen. The controllers that write what those judge begin no sooner, but
@@ -132,7 +134,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}
-	if err := maintenance.Setup(writers); err != nil {
+	if err := maintenance.Setup(writers, maintenance.Options{Mode: o.Maintenance, Bundles: store, Gate: gate, Namespace: o.Namespace,
+		Metrics: o.Metrics}); err != nil {
 		return err
 	}
 	if err := readiness.Setup(writers); err != nil {

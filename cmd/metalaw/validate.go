@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 )
 
@@ -173,6 +175,7 @@ func (o *options) validateMachines(p *usage.Problems) {
 		p.AddIf(err != nil || !isHost(u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.User != nil,
 			"media-url", o.MediaURL, "BMCs cannot dial it", "write what --media-url of metalaw boot is, such as https://boot.example:8083")
 	}
+	p.AddIf(!slices.Contains(maintenance.Modes(), o.Maintenance), "maintenance", o.Maintenance, "there is no such mode", "write off, plan or on")
 	p.AddIf(o.SteadyPoll < leastPoll, "steady-poll", o.SteadyPoll, "BMCs cannot be read so often",
 		fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
 	p.AddIf(o.PowerGrace <= 0, "power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")

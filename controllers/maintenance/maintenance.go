@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maintenance answers ServerMaintenances that nobody has answered: clients wait for a state, and one without any
-// looks as if no manager ran.
+// Package maintenance grants ServerMaintenances their servers and takes them back. Where it is switched off, it answers those that nobody
+// has answered: clients wait for a state, and one without any looks as if no manager ran.
 package maintenance
 
 import (
@@ -27,8 +27,8 @@ const conflictPause = 200 * time.Millisecond
 const notGranted = "no manager grants maintenances in this version, and the server is not handed over; " +
 	"to hand it over by hand, name this object in spec.serverMaintenanceRef of the Server"
 
-// Setup adds the controller to the manager.
-func Setup(mgr manager.Manager) error {
+// setupAnswers adds the controller that grants nothing to the manager.
+func setupAnswers(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).Named("servermaintenance").For(&v1alpha1.ServerMaintenance{}).
 		Complete(&reconciler{client: client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner), now: time.Now})
 }

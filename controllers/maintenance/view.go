@@ -21,8 +21,10 @@ import (
 
 // view is what the caches show, and what this manager wrote and they do not show yet. Its objects are not changed.
 type view struct {
-	now     time.Time
-	policy  *maintenance.Policy
+	// at is when it was taken.
+	at time.Time
+	// setting is what the bundle in force says.
+	setting *maintenance.Policy
 	control *policyv1alpha1.FleetControl
 	// halted says why nothing is granted at all; empty where something may be.
 	halted       string
@@ -36,7 +38,7 @@ type view struct {
 
 // see reads the caches.
 func (s *scheduler) see(ctx context.Context) (*view, error) {
-	v := &view{now: s.now(), servers: map[string]*v1alpha1.Server{}, claims: map[v1alpha1.ObjectReference]*v1alpha1.ServerClaim{},
+	v := &view{at: s.now(), servers: map[string]*v1alpha1.Server{}, claims: map[v1alpha1.ObjectReference]*v1alpha1.ServerClaim{},
 		of: map[string][]*v1alpha1.ServerMaintenance{}}
 	var found v1alpha1.ServerMaintenanceList
 	if err := s.client.List(ctx, &found, client.UnsafeDisableDeepCopy); err != nil {
@@ -63,7 +65,7 @@ func (s *scheduler) see(ctx context.Context) (*view, error) {
 	if v.control, err = s.gate.Control(ctx); err != nil {
 		return nil, fmt.Errorf("read the FleetControl: %w", err)
 	}
-	v.policy, v.halted = s.policy()
+	v.setting, v.halted = s.policy()
 	return v, nil
 }
 

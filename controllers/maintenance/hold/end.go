@@ -44,6 +44,9 @@ func (d *decision) handBack() Step {
 			return d.begin(next, Step{Kind: Grant, Of: next.ServerMaintenance})
 		}
 	}
+	if step := d.labels(); step.Kind == Label {
+		return step // so that the approval that it had goes as well, whatever happens between the writes
+	}
 	return Step{Kind: GiveBack, Of: m.ServerMaintenance}
 }
 
@@ -61,7 +64,7 @@ func (d *decision) waits(m *Maintenance) string {
 				cause, r.Action, r.AskedAt.UTC().Format(time.RFC3339))
 		}
 	}
-	if m.Spec.ServerBootConfigurationTemplate != nil && s.Status.PowerState != v1alpha1.PowerStateOff {
+	if s.Spec.MaintenanceBootConfigurationRef != nil && !foreign(m) && s.Status.PowerState != v1alpha1.PowerStateOff {
 		return fmt.Sprintf("%s, and waits until its machine has shut down; to have its power cut, write the reason into annotation %s",
 			cause, v1alpha1.ForceOffReasonAnnotation)
 	}
