@@ -34,6 +34,19 @@ func checkAnswers(c review.Change[v1alpha1.Server], found *review.Findings) {
 	}
 }
 
+// checkYesNo refuses a value that is neither yes nor no. What is stored already is not held against a change of something else.
+func checkYesNo[T any, P interface {
+	*T
+	client.Object
+}](before, after *T, name string, found *review.Findings,
+) {
+	if value, set := written[T, P](before, after, name); set && !slices.Contains(yesNo, value) {
+		found.Deny(field.NotSupported(review.AnnotationsPath.Key(name), value, yesNo))
+	}
+}
+
+var yesNo = []string{"true", "false"}
+
 // written is the value of an annotation that a change writes; set is false where it writes none, or one that is stored.
 func written[T any, P interface {
 	*T

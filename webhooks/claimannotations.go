@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -22,34 +23,38 @@ import (
 // annotationPrefix begins the annotations that are metalaw's own.
 const annotationPrefix = "policy.metalaw.dev/"
 
-// claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes the last.
+// claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes that of the operation's ID.
 var claimAnnotations = []string{
 	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation,
-	v1alpha1.OperationIDAnnotation,
+	v1alpha1.OperationIDAnnotation, v1alpha1.DrainRequiredAnnotation,
 }
 
-// checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has
-// no protection. A rule of the bundle may read it, so that it is not refused.
-func checkAnnotationNames(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
-	for _, key := range slices.Sorted(maps.Keys(c.New.Annotations)) {
-		if !strings.HasPrefix(key, annotationPrefix) || slices.Contains(claimAnnotations, key) {
+// checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read of a kind: who misspells protect
+// has no protection. A rule of the bundle may read it, so that it is not refused.
+func checkAnnotationNames[T any, P interface {
+	*T
+	client.Object
+}](before, after *T, kind string, known []string, found *review.Findings,
+) {
+	for _, key := range slices.Sorted(maps.Keys(P(after).GetAnnotations())) {
+		if !strings.HasPrefix(key, annotationPrefix) || slices.Contains(known, key) {
 			continue
 		}
-		if !c.Created() {
-			if _, had := c.Old.Annotations[key]; had {
+		if before != nil {
+			if _, had := P(before).GetAnnotations()[key]; had {
 				continue
 			}
 		}
-		found.Warn("%s: nothing reads this annotation of a ServerClaim; %s", review.AnnotationsPath.Key(key), meantAnnotation(key))
+		found.Warn("%s: nothing reads this annotation of a %s; %s", review.AnnotationsPath.Key(key), kind, meantAnnotation(key, known))
 	}
 }
 
 // meantAnnotation offers what somebody meant: the nearest name, or one of which the first letters are written; else it tells all.
-func meantAnnotation(key string) string {
+func meantAnnotation(key string, known []string) string {
 	word := strings.ToLower(strings.TrimPrefix(key, annotationPrefix))
 	var all []string
-	for _, known := range claimAnnotations {
-		all = append(all, strings.TrimPrefix(known, annotationPrefix))
+	for _, k := range known {
+		all = append(all, strings.TrimPrefix(k, annotationPrefix))
 	}
 	near := spelling.Nearest(word, all)
 	for _, name := range all {
@@ -58,7 +63,7 @@ func meantAnnotation(key string) string {
 		}
 	}
 	if near == "" {
-		return "known are " + strings.Join(claimAnnotations, ", ")
+		return "known are " + strings.Join(known, ", ")
 	}
 	return "did you mean " + annotationPrefix + near + "?"
 }

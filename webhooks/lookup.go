@@ -45,8 +45,9 @@ type (
 		// noReleaseGrace says that releases take effect at once.
 		noReleaseGrace bool
 	}
-	bmcRules    struct{ *lookup }
-	serverRules struct{ *lookup }
+	bmcRules         struct{ *lookup }
+	serverRules      struct{ *lookup }
+	maintenanceRules struct{ *lookup }
 )
 
 // names lists the objects of a kind that an index of the cache finds by any of some values.
@@ -67,24 +68,33 @@ func (l *lookup) names(ctx context.Context, list client.ObjectList, index string
 	return all, nil
 }
 
-// get reads an object from the cache and, where it is not there, past it. It returns nil where there is none, and where nothing can
-// have such a name: nobody could be asked for it.
+// get reads an object from the cache and, where it is not there, past it.
 func get[T any, P interface {
 	*T
 	client.Object
 }](ctx context.Context, l *lookup, name string,
 ) (P, error) {
-	if len(contentvalidation.IsPathSegmentName(name)) > 0 {
+	return getFrom[T, P](ctx, []client.Reader{l.cache, l.reader}, client.ObjectKey{Name: name})
+}
+
+// getFrom reads an object from the first of some readers that has it. It returns nil where none has, and where nothing can have such a
+// name: nobody could be asked for it.
+func getFrom[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, readers []client.Reader, key client.ObjectKey,
+) (P, error) {
+	if len(contentvalidation.IsPathSegmentName(key.Name)) > 0 {
 		return nil, nil
 	}
-	for _, from := range []client.Reader{l.cache, l.reader} {
+	for _, from := range readers {
 		o := P(new(T))
-		err := from.Get(ctx, client.ObjectKey{Name: name}, o)
+		err := from.Get(ctx, key, o)
 		if err == nil {
 			return o, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("%q cannot be read: %w", name, err)
+			return nil, fmt.Errorf("%q cannot be read: %w", key.Name, err)
 		}
 	}
 	return nil, nil

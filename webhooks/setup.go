@@ -35,10 +35,12 @@ const (
 	PathValidateServer       = "/validate/server"
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
+	PathValidateMaintenance  = "/validate/servermaintenance"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateEndpoint       = "/mutate/endpoint"
 	PathMutateServer         = "/mutate/server"
+	PathMutateMaintenance    = "/mutate/servermaintenance"
 	PathMutateBundle         = "/mutate/bundle"
 )
 
@@ -73,6 +75,9 @@ type Options struct {
 	Namespace string
 	// NoReleaseGrace says that releases take effect at once, whatever releaseGrace of a bundle says.
 	NoReleaseGrace bool
+	// HoldsMaintenances says that the manager grants maintenances, and holds each until its server was handed back. Admission then writes
+	// the finalizer that the manager takes away.
+	HoldsMaintenances bool
 	// Accept checks a bundle that is to be stored. Default: policies.Accept.
 	Accept bundles.Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
@@ -133,7 +138,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
-	bmcs, servers := &bmcRules{l}, &serverRules{l}
+	bmcs, servers, maintenances := &bmcRules{l}, &serverRules{l}, &maintenanceRules{l}
 	policies := &bundles.Rules{Cache: o.Client, Reader: o.Reader, Bundles: o.Bundles, Namespace: o.Namespace, May: l.may,
 		Accepted: bundles.NewAcceptances(o.Accept)}
 	return map[string]admission.Handler{
@@ -146,6 +151,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBoot: validating(o, m, now,
 			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration"}), // the CRD says all of ours
 		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
+		PathValidateMaintenance: validating(o, m, now,
+			review.Rules[v1alpha1.ServerMaintenance]{Kind: "ServerMaintenance", Judge: maintenances.judgeMaintenance}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
@@ -155,9 +162,10 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,
 			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
-		PathMutateBundle:   review.Mutator(o.ManagerUser, policies.Mutate(now)),
-		PathMutateEndpoint: review.Mutator(o.ManagerUser, normalizeEndpoint),
-		PathMutateServer:   review.Mutator(o.ManagerUser, normalizeServer),
+		PathMutateBundle:      review.Mutator(o.ManagerUser, policies.Mutate(now)),
+		PathMutateEndpoint:    review.Mutator(o.ManagerUser, normalizeEndpoint),
+		PathMutateServer:      review.Mutator(o.ManagerUser, normalizeServer),
+		PathMutateMaintenance: review.Mutator(o.ManagerUser, normalizeMaintenance(o.HoldsMaintenances)),
 	}, nil
 }
 
