@@ -11,12 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
-)
-
-// Values of the manager's flag --maintenance.
-const (
-	maintenanceOff = "off"
-	maintenanceOn  = "on"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 )
 
 // maintenanceState is what the cluster holds of maintenances.
@@ -119,9 +114,9 @@ func checkMaintenances(v view) finding {
 	switch old := len(sorted.adopt) + len(sorted.stale); {
 	case words == "":
 		return finding{check, Passed, runs + "; there is no ServerMaintenance", ""}
-	case mode == maintenanceOn && old > 0:
+	case mode == string(maintenance.On) && old > 0:
 		return finding{check, Warned, runs + "; " + words, adopt}
-	case mode == maintenanceOn:
+	case mode == string(maintenance.On):
 		if why := sorted.why(); why != "" {
 			words += "; why they wait: " + why
 		}

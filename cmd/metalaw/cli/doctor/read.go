@@ -29,6 +29,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/config/crd"
 	"github.com/metalaw/metalaw/config/rbac"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 )
 
 // Names of what config/default installs.
@@ -39,9 +40,6 @@ const (
 	secret     = "metalaw-webhook-certs"
 	account    = "metalaw-manager"
 	validating = "metalaw-validating"
-	// consentConfigMap is where the manager writes, under consentKey, when it ran first with --maintenance=on.
-	consentConfigMap = "metalaw-consent"
-	consentKey       = "maintenance"
 )
 
 // reader reads a cluster. raw gets a path that is no object.
@@ -81,13 +79,13 @@ func (r reader) maintenances(ctx context.Context) (maintenanceState, error) {
 	}
 	state := maintenanceState{maintenances: maintenances.Items, servers: servers.Items, claims: claims.Items}
 	var consent corev1.ConfigMap
-	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: consentConfigMap}, &consent)
+	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: maintenance.ConsentConfigMap}, &consent)
 	if client.IgnoreNotFound(err) != nil {
 		return maintenanceState{}, err
 	}
-	if text := consent.Data[consentKey]; text != "" {
+	if text := consent.Data[maintenance.ConsentKey]; text != "" {
 		if state.Consented, err = time.Parse(time.RFC3339, text); err != nil {
-			return maintenanceState{}, fmt.Errorf("ConfigMap %s/%s, key %s: %w", namespace, consentConfigMap, consentKey, err)
+			return maintenanceState{}, fmt.Errorf("ConfigMap %s/%s, key %s: %w", namespace, maintenance.ConsentConfigMap, maintenance.ConsentKey, err)
 		}
 	}
 	return state, nil
@@ -242,7 +240,7 @@ func (r reader) manager(ctx context.Context) (managerState, error) {
 		if c.Name != "manager" {
 			continue
 		}
-		state.Image, state.Maintenance = c.Image, maintenanceOff
+		state.Image, state.Maintenance = c.Image, string(maintenance.Off)
 		for _, argument := range c.Args {
 			if url, is := strings.CutPrefix(argument, "--registry-url="); is {
 				state.RegistryURL = url

@@ -119,7 +119,7 @@ func readApproval(ctx context.Context, c client.Reader, key types.NamespacedName
 	}
 	claim, err := getClaim(ctx, c, s, &notes)
 	if err == nil && s == nil {
-		claim, err = askedClaim(ctx, c, m)
+		claim, err = askedClaim(ctx, c, m, &notes)
 	}
 	if err != nil {
 		return nil, err
@@ -137,10 +137,10 @@ func readApproval(ctx context.Context, c client.Reader, key types.NamespacedName
 }
 
 // askedClaim finds the claim of which a maintenance was asked among those of its namespace, for a reader who may not see servers.
-func askedClaim(ctx context.Context, c client.Reader, m *v1alpha1.ServerMaintenance) (*v1alpha1.ServerClaim, error) {
+func askedClaim(ctx context.Context, c client.Reader, m *v1alpha1.ServerMaintenance, notes *[]string) (*v1alpha1.ServerClaim, error) {
 	var list v1alpha1.ServerClaimList
 	if err := c.List(ctx, &list, client.InNamespace(m.Namespace)); err != nil {
-		return nil, access.Explain(err, "list", access.ServerClaims)
+		return nil, access.Missing(notes, err, "list", access.ServerClaims, "you cannot see the claims of namespace "+m.Namespace)
 	}
 	return lists.Find(list.Items, func(c *v1alpha1.ServerClaim) bool { return wasAsked(m, c) }), nil
 }

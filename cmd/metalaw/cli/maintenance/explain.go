@@ -165,6 +165,9 @@ func explain(ctx context.Context, c client.Reader, key types.NamespacedName, now
 		return nil, err
 	}
 	claim, err := getClaim(ctx, c, s, &e.Notes)
+	if err == nil && s == nil {
+		claim, err = askedClaim(ctx, c, m, &e.Notes)
+	}
 	if err != nil {
 		return nil, err
 	}

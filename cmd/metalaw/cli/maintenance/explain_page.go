@@ -155,15 +155,10 @@ func (e *explanation) rightsText(t *terminal.Terminal) {
 	if maker == "" {
 		maker = "not recorded by admission, so it counts as OwnerApproval"
 	}
-	verbs := lists.Map(e.Rights, func(r *right) string {
-		words := fmt.Sprintf("%q on servers", r.Verb)
-		if r.Role != "" {
-			words += " (ClusterRole " + r.Role + ")"
-		}
-		return words
-	})
-	if len(verbs) > 0 {
-		maker += "; the maker needs " + strings.Join(verbs, " and ")
+	if len(e.Rights) > 0 {
+		verbs := lists.Map(e.Rights, func(r *right) string { return r.Verb })
+		roles := lists.Map(e.Rights, func(r *right) string { return r.Role })
+		maker += fmt.Sprintf("; it takes %s on servers (ClusterRole %s)", strings.Join(verbs, ", "), strings.Join(roles, ", "))
 	}
 	t.Field("Maker", maker)
 }
