@@ -34,7 +34,7 @@ func Consent(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time)
 	case claim.Approved && (asked || p.PerClaim):
 		return Consented{By: words("claim %s approved", claim.NamespacedName), Asks: asks}
 	case !needs:
-		return enforced(m, claim, p, now, asked)
+		return noticed(m, claim, p, now, asked)
 	case claim.Approved:
 		return Consented{Answer: Answer{v1alpha1.ReasonApprovalOlder,
 			words("The approval of claim %s is older than this maintenance. Take it away, and approve anew.", claim.NamespacedName)}}
@@ -47,8 +47,8 @@ func Consent(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time)
 	}
 }
 
-// enforced is the consent that an enforced maintenance has once its notice is over.
-func enforced(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time, asked bool) Consented {
+// noticed is the consent that an enforced maintenance has once its notice is over.
+func noticed(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time, asked bool) Consented {
 	starts := m.AskedAt.Add(p.EnforcedNotice)
 	switch {
 	case p.EnforcedNotice <= 0, asked && !starts.After(now):
