@@ -236,7 +236,9 @@ func (w *world) delete(o client.Object) {
 
 func (w *world) server() *v1alpha1.Server { return stored(w, &v1alpha1.Server{}, "", "s1") }
 
-func (w *world) claim() *v1alpha1.ServerClaim { return stored(w, &v1alpha1.ServerClaim{}, "team", "db") }
+func (w *world) claim() *v1alpha1.ServerClaim {
+	return stored(w, &v1alpha1.ServerClaim{}, "team", "db")
+}
 
 func (w *world) sm(name string) *v1alpha1.ServerMaintenance {
 	return stored(w, &v1alpha1.ServerMaintenance{}, "ops", name)
@@ -309,7 +311,9 @@ func sm(name string, change ...func(*v1alpha1.ServerMaintenance)) *v1alpha1.Serv
 	return m
 }
 
-func enforced(m *v1alpha1.ServerMaintenance) { m.Spec.Policy = v1alpha1.ServerMaintenancePolicyEnforced }
+func enforced(m *v1alpha1.ServerMaintenance) {
+	m.Spec.Policy = v1alpha1.ServerMaintenancePolicyEnforced
+}
 
 func boots(m *v1alpha1.ServerMaintenance) {
 	m.Spec.ServerPower = v1alpha1.PowerOn
