@@ -49,16 +49,15 @@ func (s *maintenanceState) sort() sorts {
 	for i := range s.maintenances {
 		m := &s.maintenances[i]
 		name := m.Namespace + "/" + m.Name
-		older := s.Consented.IsZero() || m.CreationTimestamp.Time.Before(s.Consented)
-		adopted := m.Annotations[metalv1alpha1.AdoptAnnotation] == "true"
+		old := s.old(m)
 		switch {
 		case held[string(m.UID)]:
 			out.holds = append(out.holds, name)
 		case m.DeletionTimestamp != nil || m.Annotations[metalv1alpha1.AbortAnnotation] != "":
 			out.over = append(out.over, name)
-		case older && !adopted && m.Status.State != "" && m.Status.State != metalv1alpha1.ServerMaintenanceStatePending:
+		case old && m.Status.State != "" && m.Status.State != metalv1alpha1.ServerMaintenanceStatePending:
 			out.stale = append(out.stale, name)
-		case older && !adopted:
+		case old:
 			out.adopt = append(out.adopt, name)
 		case m.Status.State == metalv1alpha1.ServerMaintenanceStateFailed:
 			out.over = append(out.over, name)
@@ -70,6 +69,12 @@ func (s *maintenanceState) sort() sorts {
 		}
 	}
 	return out
+}
+
+// old says that a maintenance is older than the manager's consent, and was not adopted.
+func (s *maintenanceState) old(m *metalv1alpha1.ServerMaintenance) bool {
+	older := s.Consented.IsZero() || m.CreationTimestamp.Time.Before(s.Consented)
+	return older && m.Annotations[metalv1alpha1.AdoptAnnotation] != "true"
 }
 
 // words count each sort, and name its maintenances.
@@ -124,7 +129,8 @@ func checkMaintenances(v view) finding {
 	case old > 0:
 		return finding{check, Warned, fmt.Sprintf("%s and grants nothing. With on: %s", runs, words), adopt}
 	default:
-		return finding{check, Warned, fmt.Sprintf("%s and grants nothing. With on: %s", runs, words), "delete those that shall not be granted before you set --maintenance=on"}
+		return finding{check, Warned, fmt.Sprintf("%s and grants nothing. With on: %s", runs, words),
+			"delete those that shall not be granted before you set --maintenance=on"}
 	}
 }
 

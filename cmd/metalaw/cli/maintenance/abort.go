@@ -85,7 +85,7 @@ func abortCommand(flags *access.Flags) *cobra.Command {
 	r.register(cmd, false)
 	f := cmd.Flags()
 	f.StringVar(&r.reason, "reason", "", "why; required, and kept on the maintenance")
-	f.StringVar(&r.forceOff, "force-off", "", "let the manager cut the power where the operating system does not shut down; the value says why that is safe")
+	f.StringVar(&r.forceOff, "force-off", "", "why it is safe to cut the power; the manager cuts it where the operating system does not shut down")
 	f.BoolVar(&r.wait, "wait", false, "wait until it has stopped and its server is given back")
 	f.DurationVar(&r.timeout, "timeout", 15*time.Minute, "how long --wait waits")
 	output.Register(cmd)

@@ -149,8 +149,8 @@ func askedClaim(ctx context.Context, c client.Reader, m *v1alpha1.ServerMaintena
 func unheld(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, notes []string) string {
 	switch {
 	case s != nil && s.Spec.ServerClaimRef == nil:
-		return fmt.Sprintf("no claim holds server %s, so the maintenance needs no approval; metalaw explain maintenance %s -n %s says what it waits for",
-			s.Name, m.Name, m.Namespace)
+		return fmt.Sprintf("no claim holds server %s, so the maintenance needs no approval; "+
+			"metalaw explain maintenance %s -n %s says what it waits for", s.Name, m.Name, m.Namespace)
 	case len(notes) > 0:
 		return "the claim that holds server " + m.Spec.ServerRef.Name + " is not known: " + strings.Join(notes, "; ")
 	default:
@@ -267,7 +267,8 @@ func (a *approval) after(t *terminal.Terminal) {
 	t.Printf("%s\n", terminal.Plain(words))
 	if a.Mirrored && a.Outcome != refused {
 		t.Notef("warning: a cloud controller mirrors labels between Nodes and the claims of namespace %s. It takes the approval off the claim "+
-			"unless the Node has it. Set it there: kubectl label node NODE %s=true", terminal.Plain(a.claim.Namespace), v1alpha1.MaintenanceApprovedLabel)
+			"unless the Node has it. Set it there: kubectl label node NODE %s=true",
+			terminal.Plain(a.claim.Namespace), v1alpha1.MaintenanceApprovedLabel)
 	}
 	t.Notes(a.Notes)
 }

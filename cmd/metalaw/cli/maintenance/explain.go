@@ -32,8 +32,9 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 			"while it holds the server, and what ends it.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
 			"Exit codes: 0 explained. 1 the maintenance or the cluster could not be read. 2 the command line makes no sense.",
-		Example: "  {{.}} explain maintenance bios-2.9-node-7 -n metalaw-system\n  {{.}} explain maintenance bios-2.9-node-7 -n metalaw-system -o json",
-		Args:    usage.OneArg("name one maintenance"),
+		Example: "  {{.}} explain maintenance bios-2.9-node-7 -n metalaw-system\n" +
+			"  {{.}} explain maintenance bios-2.9-node-7 -n metalaw-system -o json",
+		Args: usage.OneArg("name one maintenance"),
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
 			namespace, err := in.in(flags)
 			if err != nil {
@@ -182,14 +183,23 @@ func explain(ctx context.Context, c client.Reader, key types.NamespacedName, now
 	}
 	e.onServer(m, s, all, len(e.Notes) == missing)
 	e.consentOf(m, claim)
-	if err := e.readRights(ctx, c, m, s, claim); err != nil {
+	of := scene{m, s, claim}
+	if err := e.readRights(ctx, c, of); err != nil {
 		return nil, err
 	}
 	if err := e.readBoot(ctx, c, m); err != nil {
 		return nil, err
 	}
 	e.Ends = e.end(m, s)
-	return e, e.readWindow(ctx, c, m, s, claim, now)
+	err = e.readWindow(ctx, c, of, now)
+	return e, err
+}
+
+// scene is a maintenance with its server and the claim that holds the server; each of the two is nil where it is not known.
+type scene struct {
+	*v1alpha1.ServerMaintenance
+	server *v1alpha1.Server
+	claim  *v1alpha1.ServerClaim
 }
 
 // storedOf is what a maintenance says of itself.

@@ -126,7 +126,7 @@ func (e *explanation) consentText(t *terminal.Terminal) {
 		t.Field("Claim", c.Claim+" holds the server")
 		t.Field("Consent", c.words(t))
 		if c.DrainRequired {
-			t.Field("Drain", "the claim has "+v1alpha1.DrainRequiredAnnotation+"=true: its approval is the word of a drainer, also where the policy is Enforced")
+			t.Field("Drain", "the claim has "+v1alpha1.DrainRequiredAnnotation+"=true: a drainer approves, also where the policy is Enforced")
 		}
 	}
 }

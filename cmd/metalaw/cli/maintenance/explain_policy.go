@@ -29,7 +29,7 @@ func isController(o *metav1.OwnerReference) bool { return o.Controller != nil &&
 func inForce(ctx context.Context, c client.Reader, notes *[]string) (*setting.Policy, string, error) {
 	var revisions policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &revisions); err != nil {
-		return nil, "", access.Missing(notes, err, "list", access.Revisions, "the policy in force is not known to you, nor are its windows and limits")
+		return nil, "", access.Missing(notes, err, "list", access.Revisions, "the policy in force and its windows are not known to you")
 	}
 	for i := range revisions.Items {
 		r := &revisions.Items[i]
@@ -48,18 +48,18 @@ func inForce(ctx context.Context, c client.Reader, notes *[]string) (*setting.Po
 }
 
 // readWindow asks the windows of the policy in force.
-func (e *explanation) readWindow(ctx context.Context, c client.Reader, m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, holder *v1alpha1.ServerClaim,
-	now time.Time) error {
-	if s == nil || !waits(m) {
+func (e *explanation) readWindow(ctx context.Context, c client.Reader, of scene, now time.Time) error {
+	if of.server == nil || !waits(of.ServerMaintenance) {
 		return nil
 	}
 	policy, revision, err := inForce(ctx, c, &e.Notes)
 	if policy == nil || err != nil {
 		return err
 	}
-	o := maintenance.Objects{Now: now, Setting: policy, Servers: []v1alpha1.Server{*s}, Maintenances: []v1alpha1.ServerMaintenance{*m}}
-	if holder != nil {
-		o.Claims = []v1alpha1.ServerClaim{*holder}
+	o := maintenance.Objects{Now: now, Setting: policy, Servers: []v1alpha1.Server{*of.server},
+		Maintenances: []v1alpha1.ServerMaintenance{*of.ServerMaintenance}}
+	if of.claim != nil {
+		o.Claims = []v1alpha1.ServerClaim{*of.claim}
 	}
 	e.Window = windowOf(&o, revision)
 	return nil
@@ -78,7 +78,8 @@ func windowOf(o *maintenance.Objects, revision string) *window {
 		Policy: string(policyOf(&o.Maintenances[0]))}
 	takes := o.Setting.Takes(m.Expected)
 	is := o.Setting.Window(&facts, o.Now, takes)
-	w := &window{Revision: revision, Name: is.Name, Open: is.Open, Never: is.Never, Expected: takes.String(), Closes: moment(is.Closes), Opens: moment(is.Opens)}
+	w := &window{Revision: revision, Name: is.Name, Open: is.Open, Never: is.Never, Expected: takes.String(),
+		Closes: moment(is.Closes), Opens: moment(is.Opens)}
 	if is.Err != nil {
 		w.Problem = is.Err.Error()
 	}
@@ -95,23 +96,23 @@ func moment(at time.Time) *time.Time {
 }
 
 // readRights says who made the maintenance, and which rights that takes.
-func (e *explanation) readRights(ctx context.Context, c client.Reader, m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, holder *v1alpha1.ServerClaim) error {
-	if maker, err := rights.ParseMaker(m.Annotations[v1alpha1.MakerAnnotation]); err == nil {
+func (e *explanation) readRights(ctx context.Context, c client.Reader, of scene) error {
+	if maker, err := rights.ParseMaker(of.Annotations[v1alpha1.MakerAnnotation]); err == nil {
 		e.Maker = maker.Username
 	}
-	if s == nil {
+	if of.server == nil {
 		return nil // they depend on who holds the server
 	}
 	dirty := true
-	inventory, err := inventoryOf(ctx, c, s)
+	inventory, err := inventoryOf(ctx, c, of.server)
 	switch {
 	case apierrors.IsForbidden(err): // what is not known may be data
 	case err != nil:
 		return err
 	default:
-		dirty = rights.Dirty(s, inventory)
+		dirty = rights.Dirty(of.server, inventory)
 	}
-	for _, needed := range rights.Needed(m, s, holder, dirty) {
+	for _, needed := range rights.Needed(of.ServerMaintenance, of.server, of.claim, dirty) {
 		e.Rights = append(e.Rights, right{Verb: needed.Verb, Role: needed.Role()})
 	}
 	return nil

@@ -149,7 +149,8 @@ func underWay(ctx context.Context, t *terminal.Terminal, c client.Reader, select
 		err = c.List(ctx, &servers, client.MatchingLabelsSelector{Selector: selector})
 	}
 	if err != nil {
-		t.Notef("note: which maintenances are under way is not known to you (%s)", terminal.Plain(access.Explain(err, "list", access.Maintenances).Error()))
+		words := access.Explain(err, "list", access.Maintenances).Error()
+		t.Notef("note: which maintenances are under way is not known to you (%s)", terminal.Plain(words))
 		return
 	}
 	holding := holdersOf(list.Items, servers.Items)

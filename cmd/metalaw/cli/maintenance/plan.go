@@ -211,7 +211,7 @@ func (p *plan) observe(ctx context.Context, c client.Client) (*maintenance.Objec
 	case err == nil:
 		o.Control = control
 	case !apierrors.IsNotFound(err):
-		err = access.Missing(&p.Notes, err, "get", access.FleetControls, "freezes and budgets are not known to you, and the plan is made without them")
+		err = access.Missing(&p.Notes, err, "get", access.FleetControls, "the plan knows no freezes and budgets, because you cannot see them")
 		if err != nil {
 			return nil, err
 		}
