@@ -4,7 +4,7 @@ package maintenance
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -28,7 +28,11 @@ func (r *round) carry(ctx context.Context, l *hold.Look, step hold.Step) (goesOn
 	case hold.Status:
 		err = r.say(ctx, l, step)
 	case hold.Grant:
-		err = r.give(ctx, l, step.Of)
+		given, err := r.give(ctx, l, step.Of)
+		if err == nil && !given {
+			return true, nil // what it says instead is due next
+		}
+		return r.carried(ctx, l, step, err)
 	case hold.DropBoot:
 		err = r.dropBoot(ctx, l, step.Of)
 	case hold.GiveBack:
@@ -39,6 +43,11 @@ func (r *round) carry(ctx context.Context, l *hold.Look, step hold.Step) (goesOn
 		err = r.changeClaim(ctx, l, hold.Unlabelled)
 	case hold.None:
 	}
+	return r.carried(ctx, l, step, err)
+}
+
+// carried is what became of a step.
+func (r *round) carried(ctx context.Context, l *hold.Look, step hold.Step, err error) (goesOn bool, _ error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -98,33 +107,28 @@ func (r *round) say(ctx context.Context, l *hold.Look, step hold.Step) error {
 }
 
 // give hands the server to a maintenance, after its maker's rights and the consent of the claim were looked at again: what the cache
-// shows may be old, and an approval may have been withdrawn.
-func (r *round) give(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMaintenance) error {
-	permitted, err := r.makers.permit(ctx, m, l.Server, l.Claim)
-	if err != nil {
-		return err
+// shows may be old, and an approval may have been withdrawn. It says whether the maintenance has the server now.
+func (r *round) give(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMaintenance) (bool, error) {
+	consented, err := r.makers.permit(ctx, m, l.Server, l.Claim)
+	if err == nil && consented && l.Claim != nil {
+		consented, err = r.consented(ctx, l, m)
 	}
-	consented := permitted
-	if permitted && l.Claim != nil {
-		if consented, err = r.consented(ctx, l, m); err != nil {
-			return err
-		}
+	if err != nil {
+		return false, err
 	}
 	if !consented {
 		answer := r.answers[m.UID]
-		answer.Granted, answer.Answer = false, r.makers.refused(m)
-		if answer.Reason == "" {
-			return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("servermaintenances").GroupResource(), m.Name,
-				fmt.Errorf("the grants are decided anew"))
+		if answer.Granted, answer.Answer = false, r.makers.refused(m); answer.Reason == "" {
+			return false, apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("servermaintenances").GroupResource(), m.Name,
+				errors.New("the grants are to be decided anew"))
 		}
-		return nil // it is told at once
+		return false, nil
 	}
-	err = r.change(ctx, l, func(s *v1alpha1.Server) { hold.Handed(s, m, l.Claim) })
-	if err == nil {
-		r.handed[m.UID] = r.at
-		l.Settling = true
+	if err := r.change(ctx, l, func(s *v1alpha1.Server) { hold.Handed(s, m, l.Claim) }); err != nil {
+		return false, err
 	}
-	return err
+	r.handed[m.UID], l.Settling = r.at, true
+	return true, nil
 }
 
 // consented reads the claim past the cache, and says whether it still is as the grant found it.

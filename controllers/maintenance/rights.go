@@ -68,6 +68,17 @@ func (r *makers) refused(m *v1alpha1.ServerMaintenance) grant.Answer {
 	return grant.Answer{}
 }
 
+// again is when a maker may be asked again for a right that it lacked; zero where none did.
+func (r *makers) again() time.Time {
+	var first time.Time
+	for _, l := range r.lacking {
+		if first.IsZero() || l.until.Before(first) {
+			first = l.until
+		}
+	}
+	return first
+}
+
 // forget drops what holds no more.
 func (r *makers) forget() {
 	now := r.now()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,6 +53,8 @@ type scheduler struct {
 	namespace string
 	now       func() time.Time
 	passes    trigger.TypedSource[pass]
+	// idle says that no maintenance is there, so that only what concerns one is worth a pass.
+	idle atomic.Bool
 
 	makers  makers
 	written written
@@ -72,6 +75,7 @@ func (s *scheduler) Reconcile(ctx context.Context, _ pass) (reconcile.Result, er
 	}
 	names := v.concerned()
 	s.forget(v)
+	s.idle.Store(len(names) == 0)
 	if len(names) == 0 {
 		return reconcile.Result{}, nil
 	}
@@ -79,6 +83,7 @@ func (s *scheduler) Reconcile(ctx context.Context, _ pass) (reconcile.Result, er
 	r := &round{scheduler: s, view: v, answers: answers, until: s.now().Add(longest)}
 	r.due(v.thaws())
 	r.serve(ctx, names)
+	r.due(s.makers.again())
 	again := max(r.again.Sub(s.now()), gather)
 	if r.again.IsZero() {
 		again = recheck
@@ -119,21 +124,44 @@ func (s *scheduler) forget(v *view) {
 func (s *scheduler) decide(v *view) map[types.UID]*grant.Grant {
 	grants := grant.Decide(v.snapshot(s.refused, s.makers.mayEnforce))
 	answers := make(map[types.UID]*grant.Grant, len(grants))
+	plans := false
 	for i := range grants {
-		if s.planOnly {
-			planned(&grants[i], "The manager runs with --maintenance=plan.")
+		g := &grants[i]
+		if s.planOnly && g.Reason != v1alpha1.ReasonPlanOnly {
+			planned(g, "The manager runs with --maintenance=plan.")
 		}
-		answers[grants[i].UID] = &grants[i]
+		plans = plans || g.Reason == v1alpha1.ReasonPlanOnly && !s.planOnly
+		answers[g.UID] = g
+	}
+	if plans {
+		s.plan(v, answers)
 	}
 	return answers
+}
+
+// plan answers those that are planned only with what they would be answered else. The others are answered without them.
+func (s *scheduler) plan(v *view, answers map[types.UID]*grant.Grant) {
+	without := func(m *v1alpha1.ServerMaintenance) grant.Answer {
+		if a := s.refused(m); a.Reason != v1alpha1.ReasonPlanOnly {
+			return a
+		}
+		return grant.Answer{}
+	}
+	grants := grant.Decide(v.snapshot(without, s.makers.mayEnforce))
+	for i := range grants {
+		if g := answers[grants[i].UID]; g != nil && g.Reason == v1alpha1.ReasonPlanOnly {
+			planned(&grants[i], g.Message)
+			answers[g.UID] = &grants[i]
+		}
+	}
 }
 
 // refused is why a maintenance may not be granted whatever its server does; empty where it may.
 func (s *scheduler) refused(m *v1alpha1.ServerMaintenance) grant.Answer {
 	switch {
-	case m.Annotations[v1alpha1.PlanOnlyAnnotation] == "true":
+	case m.Annotations[v1alpha1.PlanOnlyAnnotation] == "true" && !s.planOnly:
 		return grant.Answer{Reason: v1alpha1.ReasonPlanOnly, Message: fmt.Sprintf(
-			"Annotation %s has it planned only. Remove it to have it granted; metalaw maintenance plan says when.", v1alpha1.PlanOnlyAnnotation)}
+			"Annotation %s has it planned only; remove it to have it granted.", v1alpha1.PlanOnlyAnnotation)}
 	case s.planOnly:
 		return grant.Answer{} // all are planned only, and each says what it would be answered
 	case !adopted(m, s.consent):

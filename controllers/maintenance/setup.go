@@ -25,6 +25,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/maintenance"
 )
@@ -86,7 +87,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	o.Bundles.Changed(func() { s.passes.AddAfter(pass{}, gather) })
 	b := builder.TypedControllerManagedBy[pass](mgr).Named("maintenance-scheduler").WatchesRawSource(&s.passes)
-	for _, from := range sources(mgr) {
+	for _, from := range s.sources(mgr) {
 		b = b.WatchesRawSource(from)
 	}
 	return b.WithOptions(controller.TypedOptions[pass]{MaxConcurrentReconciles: 1,
@@ -117,35 +118,47 @@ func policyOf(bundles Bundles, gate *fleet.Gate) func() (*maintenance.Policy, st
 
 type queue = workqueue.TypedRateLimitingInterface[pass]
 
-// sources ask for a pass whenever something changes that an answer depends on.
-func sources(mgr manager.Manager) []source.TypedSource[pass] {
+// sources ask for a pass whenever something changes that an answer depends on. While there is no maintenance, little does.
+func (s *scheduler) sources(mgr manager.Manager) []source.TypedSource[pass] {
 	return []source.TypedSource[pass]{
-		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerMaintenance{}, changes(func(a, b *v1alpha1.ServerMaintenance) bool {
-			return a.ResourceVersion == b.ResourceVersion
-		})),
-		source.TypedKind(mgr.GetCache(), &v1alpha1.Server{}, changes(sameServer)),
-		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerClaim{}, changes(sameClaim)),
-		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerBootConfiguration{}, changes(func(a, b *v1alpha1.ServerBootConfiguration) bool {
+		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerMaintenance{}, changes(s, always[*v1alpha1.ServerMaintenance],
+			func(a, b *v1alpha1.ServerMaintenance) bool { return a.ResourceVersion == b.ResourceVersion })),
+		source.TypedKind(mgr.GetCache(), &v1alpha1.Server{}, changes(s, concerns, sameServer)),
+		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerClaim{}, changes(s, hold.Asked, sameClaim)),
+		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerBootConfiguration{}, changes(s, never[*v1alpha1.ServerBootConfiguration], func(a, b *v1alpha1.ServerBootConfiguration) bool {
 			return a.UID == b.UID && a.Status.State == b.Status.State && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences,
 				equalOwners)
 		})),
-		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FleetControl{}, changes(func(a, b *policyv1alpha1.FleetControl) bool {
+		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FleetControl{}, changes(s, never[*policyv1alpha1.FleetControl], func(a, b *policyv1alpha1.FleetControl) bool {
 			return a.UID == b.UID && a.Generation == b.Generation && (a.Status.Trip == nil) == (b.Status.Trip == nil)
 		})),
 	}
 }
 
-// changes asks for a pass for each change of a kind, but for those that leave an object the same.
-func changes[T client.Object](same func(before, after T) bool) handler.TypedEventHandler[T, pass] {
-	ask := func(q queue) { q.AddAfter(pass{}, gather) }
+func always[T any](T) bool { return true }
+func never[T any](T) bool  { return false }
+
+// concerns says that something is due for a server although no maintenance is there.
+func concerns(s *v1alpha1.Server) bool {
+	return hold.Granted(s) || s.Annotations[v1alpha1.DecommissionAnnotation] != ""
+}
+
+// changes asks for a pass for each change of a kind, but for those that leave an object the same, and while the scheduler is idle only
+// for what matters by itself.
+func changes[T client.Object](s *scheduler, matters func(T) bool, same func(before, after T) bool) handler.TypedEventHandler[T, pass] {
+	ask := func(o T, q queue) {
+		if !s.idle.Load() || matters(o) {
+			q.AddAfter(pass{}, gather)
+		}
+	}
 	return handler.TypedFuncs[T, pass]{
-		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[T], q queue) { ask(q) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) { ask(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
 			if !same(e.ObjectOld, e.ObjectNew) {
-				ask(q)
+				ask(e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[T], q queue) { ask(q) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) { ask(e.Object, q) },
 	}
 }
 

@@ -89,7 +89,7 @@ func (v *view) thaws() time.Time {
 
 // untouched are the states in which a server is left to somebody else.
 var untouched = map[v1alpha1.ServerState]string{
-	v1alpha1.StateParked:         "it is Parked, and somebody outside has it",
+	v1alpha1.StateParked:         "it is Parked, and an operator has it",
 	v1alpha1.StateObserving:      "it is Observing: the machine is not the manager's",
 	v1alpha1.StateDecommissioned: "it is Decommissioned",
 }

@@ -53,7 +53,7 @@ func (d *decision) answer(m *Maintenance) Step {
 		return d.pending(m, v1alpha1.ReasonServerNotReady, "there is no server "+m.Spec.ServerRef.Name)
 	case m.Answer.Granted && !d.PlanOnly:
 		if d.Server.Spec.ServerMaintenanceRef != nil {
-			return Step{} // the one that has it ends, and hands it over
+			return d.pending(m, v1alpha1.ReasonServerHeld, "The maintenance that has the server is ending. This one follows it.")
 		}
 		return d.begin(m, Step{Kind: Grant, Of: m.ServerMaintenance})
 	}

@@ -22,7 +22,7 @@ var runbookOf = map[string]string{
 	"Reasons of Reset on a BMC.":                                         "bmc.md",
 	"Reasons of SystemsAccepted on a BMC.":                               "bmc.md",
 	"Reasons of events on a BMC.":                                        "bmc.md",
-	"Reasons of conditions on a ServerMaintenance.":                      "server.md",
+	"Reasons of conditions on a ServerMaintenance.":                      "maintenance.md",
 	"Reasons of conditions on an Endpoint.":                              "endpoint.md",
 	"Reasons of Bound and Ready on a ServerClaim.":                       "claim.md",
 	"Reasons of conditions on a Server that are not the name of a rule.": "server.md",
