@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // abortRequest is what the command line of abort asks for.
@@ -181,8 +182,7 @@ func (r *abortRequest) follow(ctx context.Context, c client.Client, m *v1alpha1.
 
 // hasStopped says that a maintenance was aborted and its server is given back.
 func hasStopped(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) bool {
-	_, asked := m.Annotations[v1alpha1.AbortAnnotation]
-	return asked && m.Status.State == v1alpha1.ServerMaintenanceStateFailed && !holds(m, s)
+	return hold.Aborted(m) && hold.Failed(m) && !hold.Named(s, m)
 }
 
 // stopsAt is the safe point at which a maintenance stops, as far as stored objects tell.
@@ -190,9 +190,9 @@ func stopsAt(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, mayForce bool) s
 	switch {
 	case s == nil:
 		return "where its machine is off, if it booted an image; else at once"
-	case !holds(m, s):
+	case !hold.Named(s, m):
 		return "at once: it holds no server"
-	case s.Annotations[v1alpha1.MaintenanceUIDAnnotation] != string(m.UID):
+	case !hold.Holds(s, m):
 		return "never: the manager did not grant the server to it; another program or a user wrote spec.serverMaintenanceRef, and has to clear it"
 	case m.Spec.ServerBootConfigurationTemplate == nil:
 		return "at once: it boots no image, so the machine is left as it is"

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // ExplainCommand is `metalaw explain maintenance`.
@@ -182,7 +183,7 @@ func explain(ctx context.Context, c client.Reader, key types.NamespacedName, now
 		return nil, err
 	}
 	e.onServer(m, s, all, len(e.Notes) == missing)
-	e.consentOf(m, claim)
+	e.Consent = consentOf(m, claim)
 	of := scene{m, s, claim}
 	if err := e.readRights(ctx, c, of); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func explain(ctx context.Context, c client.Reader, key types.NamespacedName, now
 	if err := e.readBoot(ctx, c, m); err != nil {
 		return nil, err
 	}
-	e.Ends = e.end(m, s)
+	e.Ends = endOf(m, s)
 	err = e.readWindow(ctx, c, of, now)
 	return e, err
 }
@@ -216,8 +217,7 @@ func storedOf(m *v1alpha1.ServerMaintenance) *explanation {
 	}
 	e.Granted, e.Served, e.Overdue = saidBy(m, v1alpha1.ConditionGranted), saidBy(m, v1alpha1.ConditionServed), saidBy(m, v1alpha1.ConditionOverdue)
 	if m.Status.GrantedAt != nil {
-		at := m.Status.GrantedAt.UTC()
-		e.GrantedAt = &at
+		e.GrantedAt = moment(m.Status.GrantedAt.Time)
 	}
 	return e
 }
@@ -244,28 +244,28 @@ func (e *explanation) onServer(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server
 		return
 	}
 	e.Machine = &machine{State: string(s.Status.State), Power: string(s.Status.PowerState), LED: string(s.Status.IndicatorLED)}
-	hold := HoldOf(s, all, complete)
-	e.holds = holds(m, s)
+	is := HoldOf(s, all, complete)
+	e.holds = hold.Named(s, m)
 	if !e.holds {
-		e.Holder = hold.Holder
+		e.Holder = is.Holder
 	}
-	e.Others = slices.DeleteFunc(hold.Waiting, func(o Entry) bool { return o.Namespace == m.Namespace && o.Name == m.Name })
+	e.Others = slices.DeleteFunc(is.Waiting, func(o Entry) bool { return o.Namespace == m.Namespace && o.Name == m.Name })
 }
 
-func (e *explanation) consentOf(m *v1alpha1.ServerMaintenance, claim *v1alpha1.ServerClaim) {
+// consentOf is how the holder of a claim stands to a maintenance; nil where there is no claim.
+func consentOf(m *v1alpha1.ServerMaintenance, claim *v1alpha1.ServerClaim) *consent {
 	if claim == nil {
-		return
+		return nil
 	}
-	label, _ := claim.Labels[v1alpha1.MaintenanceNeededLabel]
-	e.Consent = &consent{Claim: claim.Namespace + "/" + claim.Name, Approval: approvalOf(claim), Needed: label == "true",
+	c := &consent{Claim: claim.Namespace + "/" + claim.Name, Approval: approvalOf(claim), Needed: claim.Labels[v1alpha1.MaintenanceNeededLabel] == "true",
 		DrainRequired: claim.Annotations[v1alpha1.DrainRequiredAnnotation] == "true"}
 	switch {
 	case wasAsked(m, claim):
-		at := m.Status.Asked.At.UTC()
-		e.Consent.AskedAt = &at
+		c.AskedAt = moment(m.Status.Asked.At.Time)
 	case m.Status.Asked != nil:
-		e.Consent.Former = true
+		c.Former = true
 	}
+	return c
 }
 
 // readBoot reads the boot configuration that the manager made for the maintenance.
@@ -288,17 +288,17 @@ func (e *explanation) readBoot(ctx context.Context, c client.Reader, m *v1alpha1
 // bootConfigurations is the resource, as RBAC names it.
 const bootConfigurations = "serverbootconfigurations.metal.ironcore.dev"
 
-// end says what ends the maintenance, or what its end waits for.
-func (e *explanation) end(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) string {
+// endOf says what ends the maintenance, or what its end waits for.
+func endOf(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) string {
 	remove := "kubectl delete servermaintenance -n " + m.Namespace + " " + m.Name
 	switch {
 	case hasStopped(m, s):
 		return "it was aborted and holds no server; its maker deletes it: " + remove
 	case ends(m):
-		return "it ends " + stopsAt(m, s, e.ForceOff != "")
-	case m.Status.State == v1alpha1.ServerMaintenanceStateFailed && e.holds:
+		return "it ends " + stopsAt(m, s, m.Annotations[v1alpha1.ForceOffReasonAnnotation] != "")
+	case hold.Failed(m) && hold.Named(s, m):
 		return "it failed and keeps its server until its maker deletes it: " + remove
-	case e.holds:
+	case hold.Named(s, m):
 		return "its maker deletes it when the work is done: " + remove
 	default:
 		return "its maker deletes it: " + remove

@@ -51,7 +51,7 @@ func (e *explanation) text(t *terminal.Terminal) {
 }
 
 // stateWords is the state, or that the manager has not given it one.
-func (e *explanation) stateWords() string {
+func (e *Entry) stateWords() string {
 	if e.State == "-" {
 		return "not answered"
 	}

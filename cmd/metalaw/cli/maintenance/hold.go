@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // Hold is what maintenances do with one server.
@@ -36,26 +37,26 @@ type Holder struct {
 
 // HoldOf is what maintenances do with a server; all are those of the server, and complete says that none is missing among them.
 func HoldOf(s *v1alpha1.Server, all []v1alpha1.ServerMaintenance, complete bool) Hold {
-	hold := Hold{Waiting: []Entry{}}
+	is := Hold{Waiting: []Entry{}}
 	ref := s.Spec.ServerMaintenanceRef
 	if ref != nil {
 		uid := s.Annotations[v1alpha1.MaintenanceUIDAnnotation]
 		h := &Holder{Namespace: ref.Namespace, Name: ref.Name, Ours: uid != ""}
 		m := lists.Find(all, func(m *v1alpha1.ServerMaintenance) bool { return m.Namespace == ref.Namespace && m.Name == ref.Name })
 		if m != nil {
-			is := entryOf(m)
-			h.Is, h.Replaced = &is, h.Ours && uid != string(m.UID)
+			one := entryOf(m)
+			h.Is, h.Replaced = &one, h.Ours && uid != string(m.UID)
 		}
 		h.Gone = m == nil && complete
-		hold.Holder = h
+		is.Holder = h
 	}
 	for i := range all {
 		m := &all[i]
-		if waits(m) && !holds(m, s) {
-			hold.Waiting = append(hold.Waiting, entryOf(m))
+		if waits(m) && !hold.Named(s, m) {
+			is.Waiting = append(is.Waiting, entryOf(m))
 		}
 	}
-	return hold
+	return is
 }
 
 // foreign is what follows where the manager did not grant what holds a server.

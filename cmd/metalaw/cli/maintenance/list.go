@@ -48,8 +48,9 @@ func listCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [-A | -n NAMESPACE] [-l SELECTOR] [--waiting]",
 		Short: "List maintenances, and why each waits",
-		Long: "Shows each ServerMaintenance with its server, its policy, its state, how long it has waited or has held the server, and " +
-			"why: the reason of condition Granted while it waits, and that of condition Served while it holds the server.\n\n" +
+		Long: "Shows each ServerMaintenance with its server, policy and state, and for how long it has waited or has held the server. The " +
+			"last column says why. It has the reason of condition Granted while the maintenance waits, and that of condition Served while it " +
+			"holds the server.\n\n" +
 			"Exit codes: 0 listed, also where there are none. 1 they could not be read. 2 the command line makes no sense.",
 		Example: "  # Everything that waits for a server, in all namespaces\n  {{.}} maintenance list -A --waiting\n\n" +
 			"  {{.}} maintenance list -n metalaw-system -l rollout=bios-2.9",

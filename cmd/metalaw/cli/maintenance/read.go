@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // get reads one maintenance.
@@ -102,8 +103,7 @@ func policyOf(m *v1alpha1.ServerMaintenance) v1alpha1.ServerMaintenancePolicy {
 
 // ends says that a maintenance is being deleted or was aborted, and has not ended yet.
 func ends(m *v1alpha1.ServerMaintenance) bool {
-	_, aborted := m.Annotations[v1alpha1.AbortAnnotation]
-	return m.DeletionTimestamp != nil || aborted && m.Status.State != v1alpha1.ServerMaintenanceStateFailed
+	return m.DeletionTimestamp != nil || hold.Aborted(m) && !hold.Failed(m)
 }
 
 // waits says that a maintenance does not hold its server, and still wants it.
@@ -163,13 +163,4 @@ func approvalOf(c *v1alpha1.ServerClaim) string {
 // wasAsked says that the holder of this claim was asked for a maintenance, or told of it.
 func wasAsked(m *v1alpha1.ServerMaintenance, c *v1alpha1.ServerClaim) bool {
 	return m.Status.Asked != nil && c != nil && m.Status.Asked.ClaimUID == c.UID
-}
-
-// holds says that the server is handed to this maintenance.
-func holds(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) bool {
-	if s == nil || s.Spec.ServerMaintenanceRef == nil {
-		return false
-	}
-	ref := s.Spec.ServerMaintenanceRef
-	return ref.Namespace == m.Namespace && ref.Name == m.Name
 }

@@ -181,7 +181,7 @@ var verbs = []verb{
 			"Error. This records that you answer for the disk: method destroy says that it is destroyed, removed that it was taken " +
 			"out for good. A wipe need not see that disk any more, and the SanitizationRecord names it, with you and the reason. " +
 			"A disk that the wipe does see is erased all the same.\n\n" +
-			"It takes the verb \"attest-disk\" on servers, beside the right to patch them.",
+			"It takes the verb \"attest-disk\" on servers, beside the right to patch them: ClusterRole metalaw-disk-attester.",
 		example: "  # Which disks are missing is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
 			"  {{.}} server attest rack1-07-system-0 --disk S4EVNX0R --method destroy --reason 'shredded, certificate 4711'\n" +
 			"  {{.}} server retry rack1-07-system-0 --reason 'disk S4EVNX0R is attested' --wait",
@@ -245,7 +245,7 @@ var verbs = []verb{
 			"touches it no more, and the Server may be deleted.\n\n" +
 			"The operation ends when the manager has recorded it; condition Decommission says how far it is. Recommission takes it back. " +
 			"The policy needs a state Decommissioned; a manager refuses the operation under one that has none. " +
-			"It takes the verb \"decommission\" on servers, beside the right to patch them.",
+			"It takes the verb \"decommission\" on servers, beside the right to patch them: ClusterRole metalaw-server-decommissioner.",
 		example: "  {{.}} server decommission rack1-07-system-0 --reason 'end of lease, CHG-77' --wait\n\n" +
 			"  # How far it is\n  {{.}} explain server rack1-07-system-0",
 	},
@@ -254,7 +254,7 @@ var verbs = []verb{
 		short: "Take a decommissioned server back into service, or withdraw a decommission",
 		long: "A server in Decommissioned goes to Initial, and from there through inspection. In every other state the decommission is " +
 			"withdrawn, and the server stays where it is. spec.unclaimable stays set: uncordon the server when claims may have it. " +
-			"It takes the verb \"decommission\" on servers, beside the right to patch them.",
+			"It takes the verb \"decommission\" on servers, beside the right to patch them: ClusterRole metalaw-server-decommissioner.",
 		example: "  {{.}} server recommission rack1-07-system-0 --reason 'lease extended' --wait\n" +
 			"  {{.}} server uncordon rack1-07-system-0 --reason 'lease extended'",
 	},
