@@ -120,7 +120,7 @@ var _ = Describe("The commands about maintenances", Ordered, func() {
 				"metalaw explain server m-goes shows how far it is\n"}))
 		Expect(getServer(ctx, "m-goes").Annotations).To(Equal(asks("decommission")))
 		newServer(ctx, "m-disk", nil, v1alpha1.StateError)
-		Expect(operator.says(ctx, "server", "attest", "m-disk", "--disk", "S1", "--method", "destroy", "--reason", "INC-1", "--yes")).To(Equal(said{
+		Expect(operator.says(ctx, "server", "attest", "m-disk", "--disk", "S1", "--method", "destroy", "--reason", "INC-1", "--yes", "--wait=false")).To(Equal(said{
 			out: "m-disk  asked      attest disk S1 as destroy; it was in Error\n"}))
 		Expect(getServer(ctx, "m-disk").Annotations).To(Equal(asks("attest-disk", "policy.metalaw.dev/attest-disk", "S1", "policy.metalaw.dev/attest-method", "destroy")))
 	})

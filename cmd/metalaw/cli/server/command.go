@@ -104,8 +104,9 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 		terminal.Offer(cmd, "state", states)
 	}
 	forced := v.operation == v1alpha1.OperationForce
+	waits := forced || v.operation == v1alpha1.OperationUndoRelease || v.operation == v1alpha1.OperationAttestDisk
 	if v.operation != "" {
-		f.BoolVar(&r.wait, "wait", forced || v.operation == v1alpha1.OperationUndoRelease, "wait until the manager has ended it, and say how")
+		f.BoolVar(&r.wait, "wait", waits, "wait until the manager has ended it, and say how")
 		f.DurationVar(&r.timeout, "timeout", 5*time.Minute, "how long --wait waits")
 	}
 	if forced {
@@ -181,6 +182,7 @@ var verbs = []verb{
 			"Error. This records that you answer for the disk: method destroy says that it is destroyed, removed that it was taken " +
 			"out for good. A wipe need not see that disk any more, and the SanitizationRecord names it, with you and the reason. " +
 			"A disk that the wipe does see is erased all the same.\n\n" +
+			"It asks before it begins, and waits for the end unless --wait=false is given. " +
 			"It takes the verb \"attest-disk\" on servers, beside the right to patch them: ClusterRole metalaw-disk-attester.",
 		example: "  # Which disks are missing is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
 			"  {{.}} server attest rack1-07-system-0 --disk S4EVNX0R --method destroy --reason 'shredded, certificate 4711'\n" +
