@@ -50,7 +50,8 @@ func hooksAsked(t *testing.T, conditions map[string][]cel.Program, hooks []strin
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			matches = matches && out.Value() == true
+			met, isBool := out.Value().(bool)
+			matches = matches && isBool && met
 		}
 		if matches {
 			all = append(all, name)
@@ -131,5 +132,16 @@ func TestTheHooksAreAskedAboutAReferenceToAMaintenance(t *testing.T) {
 	}
 	if got := hooksAsked(t, conditions, hooks[1:], user, "UPDATE", server(handedTo("m"), byUs), server(handedTo("m"))); got == nil {
 		t.Error("nobody is asked about the record of a grant")
+	}
+}
+
+// Whoever changes a word of a request is who asks, and only the first hook writes that.
+func TestTheHookIsAskedAboutEachWordOfARequest(t *testing.T) {
+	conditions := conditionsOf(t)
+	for _, name := range append([]string{v1alpha1.OperationByAnnotation}, wording...) {
+		hooks := []string{"server.mutate.metalaw.dev"}
+		if got := hooksAsked(t, conditions, hooks, user, "UPDATE", server(asking("park")), server(asking("park"), annotated(name, "retry"))); !slices.Equal(got, hooks) {
+			t.Errorf("nobody is asked about %s", name)
+		}
 	}
 }

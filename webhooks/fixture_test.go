@@ -124,6 +124,7 @@ func (w *world) clock() time.Time { return w.now }
 type reviewer struct{ client.Writer }
 
 var verbsOf = map[string]string{"forcers": "force", "sanitizers": "sanitize",
+	"decommissioners": "decommission", "attesters": "attest-disk",
 	"maintainers": "maintain", "enforcers": "enforce", "booters": "boot-maintenance"}
 
 func (reviewer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {

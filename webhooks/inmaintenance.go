@@ -28,7 +28,8 @@ func checkDeletedInMaintenance(s *v1alpha1.Server, found *review.Findings) {
 	case s.Status.State == v1alpha1.StateMaintenance:
 		found.Deny(field.Forbidden(nil, fmt.Sprintf("cannot delete Server %s in state %s", s.Name, v1alpha1.StateMaintenance)+remedy))
 	case ref != nil && s.Annotations[v1alpha1.MaintenanceUIDAnnotation] != "":
-		found.Deny(field.Forbidden(nil, fmt.Sprintf("cannot delete Server %s, which ServerMaintenance %s/%s has", s.Name, ref.Namespace, ref.Name)+remedy))
+		found.Deny(field.Forbidden(nil, fmt.Sprintf(
+			"cannot delete Server %s, which ServerMaintenance %s/%s has", s.Name, ref.Namespace, ref.Name)+remedy))
 	}
 }
 

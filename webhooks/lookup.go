@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	contentvalidation "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,9 +43,8 @@ type (
 		// noReleaseGrace says that releases take effect at once.
 		noReleaseGrace bool
 	}
-	bmcRules         struct{ *lookup }
-	serverRules      struct{ *lookup }
-	maintenanceRules struct{ *lookup }
+	bmcRules    struct{ *lookup }
+	serverRules struct{ *lookup }
 )
 
 // names lists the objects of a kind that an index of the cache finds by any of some values.
@@ -69,35 +66,8 @@ func (l *lookup) names(ctx context.Context, list client.ObjectList, index string
 }
 
 // get reads an object from the cache and, where it is not there, past it.
-func get[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, l *lookup, name string,
-) (P, error) {
-	return getFrom[T, P](ctx, []client.Reader{l.cache, l.reader}, client.ObjectKey{Name: name})
-}
-
-// getFrom reads an object from the first of some readers that has it. It returns nil where none has, and where nothing can have such a
-// name: nobody could be asked for it.
-func getFrom[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, readers []client.Reader, key client.ObjectKey,
-) (P, error) {
-	if len(contentvalidation.IsPathSegmentName(key.Name)) > 0 {
-		return nil, nil
-	}
-	for _, from := range readers {
-		o := P(new(T))
-		err := from.Get(ctx, key, o)
-		if err == nil {
-			return o, nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("%q cannot be read: %w", key.Name, err)
-		}
-	}
-	return nil, nil
+func get[T any, P review.Pointer[T]](ctx context.Context, l *lookup, name string) (P, error) {
+	return review.Get[T, P](ctx, client.ObjectKey{Name: name}, l.cache, l.reader)
 }
 
 // reserve looks for a rival of the object in a change, and keeps the value for the object until it is stored.

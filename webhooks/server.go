@@ -55,7 +55,7 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.
 	checkMachine(c, found)
 	checkRetention(c, f.sanitization, found)
 	checkAnswers(c, found)
-	checkYesNo(c.Old, c.New, v1alpha1.ProtectAnnotation, found)
+	review.CheckYesNo(c.Old, c.New, v1alpha1.ProtectAnnotation, found)
 	checkSystemUUID(c, f.known, found)
 	checkReach(c, found)
 	checkTaints(c, found)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/maintenances"
 )
 
 // maintenance asks for server s1 from namespace team, by jane.
@@ -233,7 +234,7 @@ func TestMaintenance(t *testing.T) {
 		"the power is not cut without a reason":      {before: maintenance(), after: saying("force-off-reason", ""), want: "Invalid\nmetadata.annotations[policy.metalaw.dev/force-off-reason]: Required value: say why the power may be cut; a tool may be writing firmware"},
 		"to plan only is yes or no":                  {before: maintenance(), after: saying("plan-only", "yes"), want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/plan-only]: Unsupported value: "yes": supported values: "true", "false"`},
 		"so is to adopt":                             {before: maintenance(), after: saying("adopt", "1"), want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/adopt]: Unsupported value: "1": supported values: "true", "false"`},
-		"a misspelt annotation is warned about":      {after: saying("plan-onyl", "true"), warnings: []string{"metadata.annotations[policy.metalaw.dev/plan-onyl]: nothing reads this annotation of a ServerMaintenance; did you mean policy.metalaw.dev/plan-only?"}},
+		"a misspelt annotation is warned about":      {after: saying("plan-omly", "true"), warnings: []string{"metadata.annotations[policy.metalaw.dev/plan-omly]: nothing reads this annotation of a ServerMaintenance; did you mean policy.metalaw.dev/plan-only?"}},
 		"a server that is not there is warned about": {after: maintenance(ofServer("s3")), groups: []string{"wheel"}, warnings: []string{`spec.serverRef: there is no Server "s3"; the maintenance waits until there is`}},
 		"so is a name that no server can have":       {after: maintenance(ofServer("../s")), groups: []string{"wheel"}, warnings: []string{`spec.serverRef: there is no Server "../s"; the maintenance waits until there is`}},
 		"a maker that is too large is refused": {after: maintenance(), groups: slices.Repeat([]string{"g"}, 65),
@@ -285,7 +286,7 @@ func TestEveryAnnotationOfMaintenancesIsKnown(t *testing.T) {
 	}
 	constant := regexp.MustCompile(`((?:\t//.*\n)+)\t\w+Annotation = "(policy\.metalaw\.dev/[a-z-]+)"`)
 	for _, m := range constant.FindAllStringSubmatch(string(text), -1) {
-		if strings.Contains(m[1], "on a ServerMaintenance") && !slices.Contains(maintenanceAnnotations, m[2]) {
+		if strings.Contains(m[1], "on a ServerMaintenance") && !slices.Contains(maintenances.Annotations, m[2]) {
 			t.Errorf("%s is not known", m[2])
 		}
 	}

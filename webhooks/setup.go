@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies/index"
 	"github.com/metalaw/metalaw/webhooks/bundles"
+	"github.com/metalaw/metalaw/webhooks/maintenances"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -36,6 +37,7 @@ const (
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
 	PathValidateMaintenance  = "/validate/servermaintenance"
+	PathValidateReadiness    = "/validate/serverreadinessrule"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateEndpoint       = "/mutate/endpoint"
@@ -138,7 +140,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
-	bmcs, servers, maintenances := &bmcRules{l}, &serverRules{l}, &maintenanceRules{l}
+	bmcs, servers := &bmcRules{l}, &serverRules{l}
+	wanted := &maintenances.Rules{Cache: o.Client, Reader: o.Reader, May: l.may, DataOf: l.dataOf}
 	policies := &bundles.Rules{Cache: o.Client, Reader: o.Reader, Bundles: o.Bundles, Namespace: o.Namespace, May: l.may,
 		Accepted: bundles.NewAcceptances(o.Accept)}
 	return map[string]admission.Handler{
@@ -152,7 +155,9 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration"}), // the CRD says all of ours
 		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
 		PathValidateMaintenance: validating(o, m, now,
-			review.Rules[v1alpha1.ServerMaintenance]{Kind: "ServerMaintenance", Judge: maintenances.judgeMaintenance}),
+			review.Rules[v1alpha1.ServerMaintenance]{Kind: "ServerMaintenance", Judge: wanted.Judge}),
+		PathValidateReadiness: validating(o, m, now,
+			review.Rules[v1alpha1.ServerReadinessRule]{Kind: "ServerReadinessRule", Judge: review.Pure(checkReadinessRule), Alone: true}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
@@ -165,7 +170,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathMutateBundle:      review.Mutator(o.ManagerUser, policies.Mutate(now)),
 		PathMutateEndpoint:    review.Mutator(o.ManagerUser, normalizeEndpoint),
 		PathMutateServer:      review.Mutator(o.ManagerUser, normalizeServer),
-		PathMutateMaintenance: review.Mutator(o.ManagerUser, normalizeMaintenance(o.HoldsMaintenances)),
+		PathMutateMaintenance: review.Mutator(o.ManagerUser, maintenances.Normalize(o.HoldsMaintenances)),
 	}, nil
 }
 

@@ -166,7 +166,8 @@ func (s *scheduler) refused(m *v1alpha1.ServerMaintenance) grant.Answer {
 		return grant.Answer{} // all are planned only, and each says what it would be answered
 	case !adopted(m, s.consent):
 		return grant.Answer{Reason: v1alpha1.ReasonNotAdopted, Message: fmt.Sprintf(
-			"It is older than the manager's consent to grant maintenances. Annotate it %s=true to have it granted, or delete it.", v1alpha1.AdoptAnnotation)}
+			"It is older than the manager's consent to grant maintenances. Annotate it %s=true to have it granted, or delete it.",
+			v1alpha1.AdoptAnnotation)}
 	}
 	return s.makers.refused(m)
 }

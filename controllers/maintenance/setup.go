@@ -125,13 +125,8 @@ func (s *scheduler) sources(mgr manager.Manager) []source.TypedSource[pass] {
 			func(a, b *v1alpha1.ServerMaintenance) bool { return a.ResourceVersion == b.ResourceVersion })),
 		source.TypedKind(mgr.GetCache(), &v1alpha1.Server{}, changes(s, concerns, sameServer)),
 		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerClaim{}, changes(s, hold.Asked, sameClaim)),
-		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerBootConfiguration{}, changes(s, never[*v1alpha1.ServerBootConfiguration], func(a, b *v1alpha1.ServerBootConfiguration) bool {
-			return a.UID == b.UID && a.Status.State == b.Status.State && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences,
-				equalOwners)
-		})),
-		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FleetControl{}, changes(s, never[*policyv1alpha1.FleetControl], func(a, b *policyv1alpha1.FleetControl) bool {
-			return a.UID == b.UID && a.Generation == b.Generation && (a.Status.Trip == nil) == (b.Status.Trip == nil)
-		})),
+		source.TypedKind(mgr.GetCache(), &v1alpha1.ServerBootConfiguration{}, changes(s, never[*v1alpha1.ServerBootConfiguration], sameBoot)),
+		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FleetControl{}, changes(s, never[*policyv1alpha1.FleetControl], sameControl)),
 	}
 }
 
@@ -194,4 +189,11 @@ func statusOf(s *v1alpha1.Server) map[string]string {
 	return all
 }
 
-func equalOwners(a, b metav1.OwnerReference) bool { return a.UID == b.UID }
+func sameBoot(a, b *v1alpha1.ServerBootConfiguration) bool {
+	return a.UID == b.UID && a.Status.State == b.Status.State && slices.EqualFunc(a.OwnerReferences, b.OwnerReferences,
+		func(x, y metav1.OwnerReference) bool { return x.UID == y.UID })
+}
+
+func sameControl(a, b *policyv1alpha1.FleetControl) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && (a.Status.Trip == nil) == (b.Status.Trip == nil)
+}

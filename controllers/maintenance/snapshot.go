@@ -52,11 +52,11 @@ func (v *view) serverOf(s *v1alpha1.Server) *grant.Server {
 		one.Holder = &types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 		one.HolderUID = types.UID(s.Annotations[v1alpha1.MaintenanceUIDAnnotation])
 	}
-	if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation]); err == nil {
-		one.ReleasedAt = at
-	}
 	if len(v.of[s.Name]) == 0 {
 		return one // nothing asks for it, and the rest is looked at for the one that is asked for
+	}
+	if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation]); err == nil {
+		one.ReleasedAt = at
 	}
 	one.Facts, one.Unready, one.Frozen = factsOf(s, claim), unready(s, claim), v.frozen(s)
 	return one

@@ -5,14 +5,19 @@ package rights
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -158,5 +163,35 @@ func TestAnAPIServerThatDoesNotAnswerIsAnError(t *testing.T) {
 	if _, err := Ask(t.Context(), &reviewer{err: errors.New("down")}, Maker{Username: "jane"}, Right{"enforce", "servers", "s1"}); err == nil ||
 		err.Error() != `whether user "jane" may enforce servers cannot be told: down` {
 		t.Error(err)
+	}
+}
+
+func TestTheShippedRolesGiveEachRight(t *testing.T) {
+	text, err := os.ReadFile("../../config/rbac/fleet-clusterroles.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, verb := range []string{VerbMaintain, VerbEnforce, VerbBoot} {
+				if slices.Contains(rule.Verbs, verb) && slices.Contains(rule.Resources, servers) && slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) {
+					got[verb] = append(got[verb], role.Name)
+				}
+			}
+		}
+	}
+	want := map[string][]string{
+		// Whoever runs the fleet powers servers anyway.
+		VerbMaintain: {"metalaw-fleet-operator", Right{Verb: VerbMaintain}.Role()},
+		VerbEnforce:  {Right{Verb: VerbEnforce}.Role()},
+		VerbBoot:     {Right{Verb: VerbBoot}.Role()},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

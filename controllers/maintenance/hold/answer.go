@@ -137,7 +137,8 @@ func (d *decision) deleted(m *Maintenance) Step {
 	d.set(&status, m, v1alpha1.ConditionServed, metav1.ConditionFalse, v1alpha1.ReasonCheckFails, m.After.Message)
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionServed); c != nil && c.Reason == v1alpha1.ReasonCheckFails {
 		until := c.LastTransitionTime.Add(m.After.Within)
-		if d.at(until); m.After.Within > 0 && !until.After(d.Now) {
+		d.at(until)
+		if m.After.Within > 0 && !until.After(d.Now) {
 			status.State = v1alpha1.ServerMaintenanceStateFailed
 		}
 	}

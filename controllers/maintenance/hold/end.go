@@ -36,6 +36,11 @@ func (d *decision) handBack() Step {
 		d.set(&status, m, v1alpha1.ConditionServed, metav1.ConditionFalse, v1alpha1.ReasonEnding, why)
 		return d.write(m, status)
 	}
+	return d.takeBack(m)
+}
+
+// takeBack takes the server from a maintenance that has ended, and whose machine may be handed back.
+func (d *decision) takeBack(m *Maintenance) Step {
 	if own(m) {
 		return Step{Kind: DropBoot, Of: m.ServerMaintenance}
 	}
@@ -74,7 +79,8 @@ func (d *decision) waits(m *Maintenance) string {
 		if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionServed); c != nil && c.Reason == v1alpha1.ReasonEnding {
 			until = c.LastTransitionTime.Add(lightWait)
 		}
-		if d.at(until); until.After(d.Now) {
+		d.at(until)
+		if until.After(d.Now) {
 			return cause + ", and waits at most a minute for its light to go out"
 		}
 	}

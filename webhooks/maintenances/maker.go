@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package maintenances
 
 import (
 	"context"
@@ -26,9 +26,9 @@ func makerOf(c review.Change[v1alpha1.ServerMaintenance]) (value string, set boo
 	return value, set, nil
 }
 
-// normalizeMaintenance writes who makes a maintenance, whatever the client wrote there. Where finalize says so it also writes the
+// Normalize writes who makes a maintenance, whatever the client wrote there. Where finalize says so it also writes the
 // manager's finalizer, which saves the manager a write.
-func normalizeMaintenance(finalize bool) func(context.Context, review.Change[v1alpha1.ServerMaintenance]) ([]review.Edit, []string) {
+func Normalize(finalize bool) func(context.Context, review.Change[v1alpha1.ServerMaintenance]) ([]review.Edit, []string) {
 	return func(_ context.Context, c review.Change[v1alpha1.ServerMaintenance]) (edits []review.Edit, warnings []string) {
 		if c.ByManager {
 			return nil, nil
