@@ -32,7 +32,8 @@ type Planned struct {
 const maxSteps = 10000
 
 // Plan says when the maintenances that wait would be granted, the first at the beginning. It takes for granted that each lasts as long as
-// expected, that holders approve as soon as they are asked, and that nothing else happens. What is overdue or failed stays.
+// expected, that holders approve as soon as they are asked, and that nothing else happens. What is overdue or failed stays. One without
+// a UID exists in a file only, and counts as made now.
 func Plan(s Snapshot, horizon time.Duration) []Planned {
 	f := newFuture(s)
 	until := s.Now.Add(horizon)
@@ -62,6 +63,11 @@ func newFuture(s Snapshot) *future {
 		f.Policy = maintenance.Default()
 	}
 	f.Maintenances = slices.Clone(s.Maintenances)
+	for i := range f.Maintenances {
+		if m := &f.Maintenances[i]; m.UID == "" { // one that exists in a file only: it would be made now
+			m.UID, m.Created = types.UID("planned:"+m.String()), s.Now
+		}
+	}
 	f.Servers = make(map[string]*Server, len(s.Servers))
 	for name, of := range s.Servers {
 		if of == nil {
@@ -83,8 +89,12 @@ func (f *future) settle() {
 		f.end()
 		f.last = Decide(f.Snapshot)
 		changed := false
+		index := make(map[types.UID]*Maintenance, len(f.Maintenances))
+		for i := range f.Maintenances {
+			index[f.Maintenances[i].UID] = &f.Maintenances[i]
+		}
 		for i := range f.last {
-			changed = f.follow(&f.last[i]) || changed
+			changed = f.follow(&f.last[i], index[f.last[i].UID]) || changed
 		}
 		if !f.release() && !changed {
 			return
@@ -102,12 +112,11 @@ func (f *future) of(g *Grant) *Planned {
 	return p
 }
 
-// follow does what an answer leads to; false where that is nothing.
-func (f *future) follow(g *Grant) bool {
+// follow does what the answer to a maintenance leads to; false where that is nothing.
+func (f *future) follow(g *Grant, m *Maintenance) bool {
 	p := f.of(g)
 	p.Answer, p.Asks = g.Answer, p.Asks || g.Asks
-	index := slices.IndexFunc(f.Maintenances, func(m Maintenance) bool { return m.UID == g.UID })
-	m, server := &f.Maintenances[index], f.Servers[g.Server]
+	server := f.Servers[g.Server]
 	switch {
 	case g.Granted:
 		m.GrantedAt = f.Now
