@@ -288,12 +288,20 @@ func (e *explanation) readBoot(ctx context.Context, c client.Reader, m *v1alpha1
 // bootConfigurations is the resource, as RBAC names it.
 const bootConfigurations = "serverbootconfigurations.metal.ironcore.dev"
 
+// tellsCheck says that a check of the policy is to hold after the maintenance, and does not.
+func tellsCheck(m *v1alpha1.ServerMaintenance) bool {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionServed)
+	return c != nil && c.Reason == v1alpha1.ReasonCheckFails
+}
+
 // endOf says what ends the maintenance, or what its end waits for.
 func endOf(m *v1alpha1.ServerMaintenance, s *v1alpha1.Server) string {
 	remove := "kubectl delete servermaintenance -n " + m.Namespace + " " + m.Name
 	switch {
 	case hasStopped(m, s):
 		return "it was aborted and holds no server; its maker deletes it: " + remove
+	case ends(m) && !hold.Named(s, m) && s != nil && tellsCheck(m):
+		return "it is over and holds no server; the object goes once the check of the policy holds, or its time is over"
 	case ends(m):
 		return "it ends " + stopsAt(m, s, m.Annotations[v1alpha1.ForceOffReasonAnnotation] != "")
 	case hold.Failed(m) && hold.Named(s, m):

@@ -129,6 +129,17 @@ Maker:       not recorded by admission, so it counts as OwnerApproval; it takes 
 Aborted:     wrong image
 Ends:        it ends when the machine is off: its operating system is asked to shut down, and the power is never cut; --force-off allows that
 `},
+		"that is over, and whose server is not back yet": {[]client.Object{node1(unclaimed), aMaintenance("a", granted, deleted,
+			says("Served", "False", "CheckFails", "back-on: the power is Off"))}, nil, `Maintenance ops/a is Ending since 5m (CheckFails)
+
+Asks for:    server node-1, policy OwnerApproval, priority 0
+Granted:     yes, since 2m (ServerGranted): approved by claim shop/web
+Served:      no, since 2m (CheckFails): back-on: the power is Off
+Server:      node-1 is Available, power On
+Consent:     no claim holds the server
+Maker:       not recorded by admission, so it counts as OwnerApproval; it takes maintain on servers (ClusterRole metalaw-maintainer)
+Ends:        it is over and holds no server; the object goes once the check of the policy holds, or its time is over
+`},
 		"to a tenant, who may see no server": {[]client.Object{node1(), web(), aMaintenance("a", inShop, waiting, askedOf("c1"))}, []string{"servers", "all servermaintenances"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func faultOf(s *v1alpha1.Server) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s; metalaw server decommission %s takes it out of service", cmp.Or(c.Message, c.Reason), s.Name)
+	return cmp.Or(c.Message, c.Reason)
 }
 
 // readMaintenances reads the maintenance that holds a server and those that wait for it.

@@ -72,9 +72,9 @@ func TestTheServiceOfAServerIsExplained(t *testing.T) {
 		"it went out of service": {[]client.Object{nodeIn("Decommissioned", leaves)}, []string{
 			"Out of use:  it went out of service: end of lease" + ends}},
 		"its hardware is at fault": {[]client.Object{nodeIn("Available", func(s *v1alpha1.Server) {
-			s.Status.Conditions = []metav1.Condition{{Type: "FaultyHardware", Status: "True", Reason: "DiskFailed", Message: "disk S1 failed",
+			s.Status.Conditions = []metav1.Condition{{Type: "FaultyHardware", Status: "True", Reason: "DiskFailed", Message: "Failed disk S1. Decommission it, or mend it.",
 				LastTransitionTime: metav1.NewTime(noon.Add(-60e9))}}
-		})}, []string{"At fault:    disk S1 failed; metalaw server decommission node-1 takes it out of service"}},
+		})}, []string{"At fault:    Failed disk S1. Decommission it, or mend it."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := explain(t.Context(), reader(t, nil, c.objects...), "node-1", noon)
