@@ -253,6 +253,11 @@ const (
 	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"
 	// AttestMethodAnnotation on a Server is what became of the disk of operation attest-disk: destroy or removed.
 	AttestMethodAnnotation = "policy.metalaw.dev/attest-method"
+	// FaultCordonedAtAnnotation on a Server is when the manager cordoned it last for faulty hardware (RFC 3339). The manager writes it
+	// with spec.unclaimable, and counts by it how many of a model it cordoned in a day. It stays when a person uncordons the server.
+	FaultCordonedAtAnnotation = "policy.metalaw.dev/fault-cordoned-at"
+	// UnclaimableFaulty is the value of UnclaimableReasonAnnotation by which a cordon of the manager is known.
+	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
 
 // Values of BootPurposeAnnotation.

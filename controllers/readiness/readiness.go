@@ -183,7 +183,7 @@ func (r *reconciler) tainted(ctx context.Context, rule *v1alpha1.ServerReadiness
 	defer r.deciding.Unlock()
 	ends, err := taints.RuleOf(rule)
 	if err != nil {
-		return nil, nil, nil //nolint:nilerr // a selector that cannot be read selected nothing
+		return nil, nil, nil // a selector that cannot be read selected nothing
 	}
 	rules, err := r.inForce(ctx)
 	if err != nil {
