@@ -60,10 +60,13 @@ const (
 	OperationRelease = "release"
 	OperationUndo    = v1alpha1.OperationUndoRelease
 	OperationErase   = v1alpha1.OperationSanitize
+	// OperationRecommission leads a decommissioned server back. Decommission itself is a wish that the shell takes in anywhere, so
+	// that no rule sees the operation: rules ask for the fact server.decommission.
+	OperationRecommission = v1alpha1.OperationRecommission
 )
 
-var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease, OperationUndo, OperationErase},
-	resets...)
+var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease, OperationUndo, OperationErase,
+	OperationRecommission}, resets...)
 
 // resets are the operations that ask for one reset or power change.
 var resets = []string{v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,

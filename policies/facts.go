@@ -33,6 +33,7 @@ type ServerFacts struct {
 	Parked        bool   `fact:"parked" doc:"The durable marker says that the server was parked, and its status was lost."`
 	Ignored       bool   `fact:"ignored" doc:"Somebody asked by annotation to leave the server alone."`
 	Deleting      bool   `fact:"deleting" doc:"The Server object is being deleted."`
+	Decommission  bool   `fact:"decommission" doc:"Operation decommission was taken in, and the server is to go out of service."`
 }
 
 // LifecycleFacts is where the server stands in its lifecycle.
@@ -88,6 +89,7 @@ type WipeFacts struct {
 	Running  bool          `fact:"running" doc:"A wipe agent, of whatever entry, is erasing and was heard of lately: power must not be cut."`
 	Verified bool          `fact:"verified" doc:"Every disk was erased and checked."`
 	Failed   bool          `fact:"failed" doc:"At least one disk could not be erased or checked."`
+	Attested bool          `fact:"attested" doc:"A person answers for every known disk, and no holder is known who was not released."`
 	Budget   time.Duration `fact:"budget" quiet:"4h" doc:"How long a wipe of this server's disks may take; 4h where its disks are not known."`
 }
 

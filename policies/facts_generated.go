@@ -22,86 +22,90 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 5:
 		return engine.BoolValue(f.Server.Deleting)
 	case 6:
-		return engine.StringValue(f.Lifecycle.State)
+		return engine.BoolValue(f.Server.Decommission)
 	case 7:
-		return engine.IntValue(f.Lifecycle.Entry)
+		return engine.StringValue(f.Lifecycle.State)
 	case 8:
-		return engine.AgeValue(f.Lifecycle.Age)
+		return engine.IntValue(f.Lifecycle.Entry)
 	case 9:
-		return engine.IntValue(f.Lifecycle.Retries)
+		return engine.AgeValue(f.Lifecycle.Age)
 	case 10:
-		return engine.SetValue(f.Lifecycle.Marks)
+		return engine.IntValue(f.Lifecycle.Retries)
 	case 11:
-		return engine.BoolValue(f.BMC.Reachable)
+		return engine.SetValue(f.Lifecycle.Marks)
 	case 12:
-		return oneOf(f.BMC.Power, bmcPowerWords)
+		return engine.BoolValue(f.BMC.Reachable)
 	case 13:
-		return oneOf(f.BMC.Health, bmcHealthWords)
+		return oneOf(f.BMC.Power, bmcPowerWords)
 	case 14:
-		return oneOf(f.BMC.Identity, bmcIdentityWords)
+		return oneOf(f.BMC.Health, bmcHealthWords)
 	case 15:
-		return engine.BoolValue(f.BMC.OverrideSet)
+		return oneOf(f.BMC.Identity, bmcIdentityWords)
 	case 16:
-		return oneOf(f.Boot.Purpose, bootPurposeWords)
+		return engine.BoolValue(f.BMC.OverrideSet)
 	case 17:
-		return oneOf(f.Boot.State, bootStateWords)
+		return oneOf(f.Boot.Purpose, bootPurposeWords)
 	case 18:
-		return engine.BoolValue(f.Boot.Ready)
+		return oneOf(f.Boot.State, bootStateWords)
 	case 19:
-		return engine.BoolValue(f.Boot.Unheard)
+		return engine.BoolValue(f.Boot.Ready)
 	case 20:
-		return engine.IntValue(f.Request.Refused)
+		return engine.BoolValue(f.Boot.Unheard)
 	case 21:
-		return engine.BoolValue(f.Claim.Bound)
+		return engine.IntValue(f.Request.Refused)
 	case 22:
-		return engine.BoolValue(f.Claim.Released)
+		return engine.BoolValue(f.Claim.Bound)
 	case 23:
-		return engine.BoolValue(f.Claim.Binding)
+		return engine.BoolValue(f.Claim.Released)
 	case 24:
-		return engine.BoolValue(f.Claim.Missing)
+		return engine.BoolValue(f.Claim.Binding)
 	case 25:
-		return oneOf(f.Claim.Power, claimPowerWords)
+		return engine.BoolValue(f.Claim.Missing)
 	case 26:
-		return engine.IntValue(f.Probe.Entry)
+		return oneOf(f.Claim.Power, claimPowerWords)
 	case 27:
-		return engine.BoolValue(f.Probe.Complete)
+		return engine.IntValue(f.Probe.Entry)
 	case 28:
-		return engine.BoolValue(f.Probe.DataFound)
+		return engine.BoolValue(f.Probe.Complete)
 	case 29:
-		return engine.IntValue(f.Wipe.Entry)
+		return engine.BoolValue(f.Probe.DataFound)
 	case 30:
-		return engine.BoolValue(f.Wipe.Running)
+		return engine.IntValue(f.Wipe.Entry)
 	case 31:
-		return engine.BoolValue(f.Wipe.Verified)
+		return engine.BoolValue(f.Wipe.Running)
 	case 32:
-		return engine.BoolValue(f.Wipe.Failed)
+		return engine.BoolValue(f.Wipe.Verified)
 	case 33:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.Failed)
 	case 34:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.BoolValue(f.Wipe.Attested)
 	case 35:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 36:
-		return engine.IntValue(f.Operation.Entry)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 37:
-		return engine.BoolValue(f.Operation.Reset)
+		return oneOf(f.Operation.Name, operationWords)
 	case 38:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.IntValue(f.Operation.Entry)
 	case 39:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Reset)
 	case 40:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.BoolValue(f.Operation.Consented)
 	case 41:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 42:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.StringValue(f.Hardware.Model)
 	case 43:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 44:
-		return engine.BoolValue(f.Inventory.Changed)
+		return engine.IntValue(f.Hardware.Cores)
 	case 45:
-		return engine.BoolValue(f.Inventory.Lost)
+		return engine.IntValue(f.Hardware.Disks)
 	case 46:
+		return engine.BoolValue(f.Inventory.Changed)
+	case 47:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 48:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}

@@ -59,7 +59,7 @@ func rests(s *v1alpha1.Server) bool {
 	switch s.Status.State { //nolint:exhaustive // the others are for the bundle to say
 	case v1alpha1.StateAvailable:
 		return false
-	case v1alpha1.StateParked, v1alpha1.StateError, v1alpha1.StateObserving:
+	case v1alpha1.StateParked, v1alpha1.StateError, v1alpha1.StateObserving, v1alpha1.StateDecommissioned:
 		return true
 	}
 	return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionStalled) ||

@@ -99,7 +99,8 @@ func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
 func known(state v1alpha1.ServerState) bool {
 	switch state {
 	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery, v1alpha1.StateAvailable, v1alpha1.StateReserved,
-		v1alpha1.StateReleased, v1alpha1.StateCleanup, v1alpha1.StateMaintenance, v1alpha1.StateParked, v1alpha1.StateError:
+		v1alpha1.StateReleased, v1alpha1.StateCleanup, v1alpha1.StateMaintenance, v1alpha1.StateParked, v1alpha1.StateError,
+		v1alpha1.StateDecommissioned:
 		return true
 	}
 	return false

@@ -81,6 +81,7 @@ func (o Observation) serverFacts() ServerFacts {
 		reclaim = string(v1alpha1.ReclaimPolicyRecycle)
 	}
 	_, parked := s.Annotations[v1alpha1.ParkedAnnotation]
+	_, decommission := s.Annotations[v1alpha1.DecommissionAnnotation]
 	return ServerFacts{
 		ClaimRefSet:   s.Spec.ServerClaimRef != nil,
 		ReclaimPolicy: reclaim,
@@ -88,6 +89,7 @@ func (o Observation) serverFacts() ServerFacts {
 		Parked:        parked && s.Status.Lifecycle == nil,
 		Ignored:       v1alpha1.Ignored(s),
 		Deleting:      !s.DeletionTimestamp.IsZero(),
+		Decommission:  decommission,
 	}
 }
 
@@ -203,7 +205,7 @@ func (o Observation) probeFacts() ProbeFacts {
 }
 
 func (o Observation) wipeFacts() WipeFacts {
-	f := WipeFacts{Entry: -1, Budget: WipeBudget(o.Inventory)}
+	f := WipeFacts{Entry: -1, Budget: WipeBudget(o.Inventory), Attested: o.attested()}
 	if o.Inventory == nil || o.Inventory.Wipe == nil {
 		return o.unbootable(f)
 	}

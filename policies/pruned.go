@@ -204,7 +204,7 @@ func beganWithoutPast(l *v1alpha1.LifecycleStatus) bool {
 			return false
 		}
 		switch m.To {
-		case v1alpha1.StateInitial, v1alpha1.StateDiscovery, v1alpha1.StateError, v1alpha1.StateAvailable:
+		case v1alpha1.StateInitial, v1alpha1.StateDiscovery, v1alpha1.StateError, v1alpha1.StateAvailable, v1alpha1.StateDecommissioned:
 		default:
 			return false
 		}

@@ -150,9 +150,11 @@ var (
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
+			`lifecycle.state != "Decommissioned" && ` +
 			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power != "Off"))`,
 		Halts: `server.ignored`,
-		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
+		Doc: "a server that is parked, decommissioned, observed or ignored is left alone, and one in maintenance does only what that " +
+			"asks for",
 	}
 	// A wipe that was booted holds a maintenance back while it may be under way. A machine that goes down is on its way to
 	// Off, where the maintenance gets it; until the reading shows that, the machine may be off already, and a request to
@@ -188,6 +190,27 @@ var (
 	parkedOnlyOff = engine.Requirement{
 		Rule: "ParkedOnlyOff", Must: `bmc.power == "Off" || server.parked`,
 		Doc: "a machine is handed to an outsider only once it is seen to be off",
+	}
+	// Who decommissions a machine takes it out of its rack. It goes with nobody's data, unless a person answers for its disks.
+	decommissionedOnlyAsked = engine.Requirement{
+		Rule: "DecommissionedOnlyAsked", Must: `server.decommission`,
+		Doc: "a server goes out of service only where operation decommission was asked for",
+	}
+	decommissionedOnlyOff = engine.Requirement{
+		Rule: "DecommissionedOnlyOff", Must: `bmc.power == "Off"`,
+		Doc: "a server goes out of service only once its machine is seen to be off",
+	}
+	decommissionedUnclaimed = engine.Requirement{
+		Rule: "DecommissionedUnclaimed", Must: `!server.claimRefSet`,
+		Doc: "a server on which a claim is written does not go out of service",
+	}
+	decommissionedClean = engine.Requirement{
+		Rule: "DecommissionedClean", Must: `!marked("Dirty") || wipe.attested`,
+		Doc: "a server that may hold somebody's data goes out of service only where a person answers for each of its disks",
+	}
+	decommissionedUntilAsked = engine.Requirement{
+		Rule: "DecommissionedUntilAsked", Must: `operation.name == "recommission"`,
+		Doc: "a server that is out of service comes back by the operation recommission only",
 	}
 	// A boot of ours begins from Off. The boot facts are those of the present entry, so that a boot which stands was prepared
 	// while the machine was off and may well run by now; that it is asked for again changes nothing. Power that is not known,
@@ -226,18 +249,20 @@ var enterRules = map[engine.State][]engine.Requirement{
 
 // arriveRules lists what must hold to enter a state by a rule.
 var arriveRules = map[engine.State][]engine.Requirement{
-	"Parked": {parkedOnlyOff},
+	"Parked":         {parkedOnlyOff},
+	"Decommissioned": {decommissionedOnlyAsked, decommissionedOnlyOff, decommissionedUnclaimed, decommissionedClean},
 }
 
 // leaveRules lists what must hold to leave a state by a rule.
 var leaveRules = map[engine.State][]engine.Requirement{
-	"Observing": {observedUntilConsent},
-	"Parked":    {parkedUntilAsked},
+	"Observing":      {observedUntilConsent},
+	"Parked":         {parkedUntilAsked},
+	"Decommissioned": {decommissionedUntilAsked},
 }
 
 // destinations are the states that operations lead to. What hands a server to somebody outside has to leave it where nothing
 // is touched, whatever else a bundle says: rules, polls, claims and the marker that outlives the status know that by name.
-var destinations = map[string]engine.State{OperationPark: "Parked"}
+var destinations = map[string]engine.State{OperationPark: "Parked", OperationRecommission: "Initial"}
 
 // resumes are the states that are known without the status.
 var resumes = map[string]engine.State{"server.parked": "Parked"}

@@ -216,6 +216,20 @@ const (
 	ReasonServed = "Served"
 	// ReasonBootFailed: the boot operator cannot prepare the boot of the maintenance.
 	ReasonBootFailed = "BootFailed"
+	// ReasonDecommissioned: the server is out of service.
+	ReasonDecommissioned = "Decommissioned"
+	// ReasonWaitsForClaim: a claim holds the server that is to go out of service, or its data is retained.
+	ReasonWaitsForClaim = "WaitsForClaim"
+	// ReasonWaitsForWipe: the disks of the server that is to go out of service are erased first.
+	ReasonWaitsForWipe = "WaitsForWipe"
+	// ReasonWaitsForDisks: disks of the server that is to go out of service hold data, and a user has to say what becomes of them.
+	ReasonWaitsForDisks = "WaitsForDisks"
+	// ReasonWaitsForOthers: a maintenance or another program has the server that is to go out of service.
+	ReasonWaitsForOthers = "WaitsForOthers"
+	// ReasonWaitsForInspection: the disks of the server that is to go out of service are not known yet.
+	ReasonWaitsForInspection = "WaitsForInspection"
+	// ReasonWaitsForPowerOff: the machine that is to go out of service is not seen to be off.
+	ReasonWaitsForPowerOff = "WaitsForPowerOff"
 	// ReasonEnding: the maintenance ends, and its machine is brought to where it can be handed back.
 	ReasonEnding = "Ending"
 )

@@ -34,6 +34,9 @@ const (
 	OperationDecommission = "decommission"
 	// OperationRecommission takes a decommissioned server back into service, or withdraws a decommission that has not ended.
 	OperationRecommission = "recommission"
+	// OperationAttestDisk records that a person answers for a disk which no wipe will reach; AttestDiskAnnotation names the disk and
+	// AttestMethodAnnotation what became of it. It takes a right of its own.
+	OperationAttestDisk = "attest-disk"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.
@@ -240,9 +243,16 @@ const (
 	// DrainRequiredAnnotation, with the value "true", on a ServerClaim says that its approval is the word of a drainer, so that an
 	// enforced maintenance waits for it too.
 	DrainRequiredAnnotation = "policy.metalaw.dev/drain-required"
+	// ApprovalReasonAnnotation on a ServerClaim says why metalaw maintenance approve last approved. It decides nothing.
+	ApprovalReasonAnnotation = "policy.metalaw.dev/approval-reason"
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// AttestDiskAnnotation on a Server names the disk of operation attest-disk by its wwid, serial number or name, as the
+	// ServerInventory lists it.
+	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"
+	// AttestMethodAnnotation on a Server is what became of the disk of operation attest-disk: destroy or removed.
+	AttestMethodAnnotation = "policy.metalaw.dev/attest-method"
 	// FaultCordonedAtAnnotation on a Server is when the manager cordoned it last for faulty hardware (RFC 3339). The manager writes it
 	// with spec.unclaimable, and counts by it how many of a model it cordoned in a day. It stays when a person uncordons the server.
 	FaultCordonedAtAnnotation = "policy.metalaw.dev/fault-cordoned-at"

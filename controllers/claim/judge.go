@@ -132,6 +132,8 @@ func comingBack(s *v1alpha1.Server) string {
 		return " and then retry it (metalaw server retry)"
 	case v1alpha1.StateParked:
 		return " and then unpark it (metalaw server unpark)"
+	case v1alpha1.StateDecommissioned:
+		return " and then take it back into service (metalaw server recommission)"
 	}
 	return ""
 }
@@ -149,6 +151,8 @@ func givingUp(s *v1alpha1.Server) string {
 			"should it stop in Error then, let them %s", v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, release)
 	case v1alpha1.StateParked:
 		return "let an operator unpark the server; should it stop in Error then, let them " + release
+	case v1alpha1.StateDecommissioned:
+		return "leave the server as it is: it is out of service"
 	}
 	return fmt.Sprintf("wait until the server, which is in state %s, has come to rest; should it stop in Error, let an operator %s",
 		cmp.Or(s.Status.State, "unknown"), release)

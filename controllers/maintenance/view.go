@@ -57,8 +57,7 @@ func (s *scheduler) see(ctx context.Context) (*view, error) {
 		return nil, fmt.Errorf("read the claims: %w", err)
 	}
 	for _, one := range shown(&s.written.claims, claims.Items, func(o *v1alpha1.ServerClaim) *v1alpha1.ServerClaim { return o }) {
-		v.claims[v1alpha1.ObjectReference{Namespace: one.Namespace, Name: one.Name}] = one
-		v.claimsWait = v.claimsWait || one.Status.Phase != v1alpha1.PhaseBound && one.DeletionTimestamp.IsZero()
+		v.add(one)
 	}
 	v.group()
 	var err error

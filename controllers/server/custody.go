@@ -50,6 +50,7 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
+				c.Attested = nil
 				c.TimesClaimed++
 			}
 			c.LastHolder = &holder
@@ -90,7 +91,7 @@ func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
 func (v custodyShell) addMark(c *policyv1alpha1.Custody, mark string) {
 	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
 		at := metav1.NewMicroTime(v.now)
-		c.Clean, c.DirtiedAt = nil, &at
+		c.Clean, c.DirtiedAt, c.Attested = nil, &at, nil // who answered for a disk did so for other data
 	}
 	if !slices.Contains(c.Marks, mark) {
 		c.Marks = append(c.Marks, mark)
@@ -211,7 +212,7 @@ func (v custodyShell) holdsData() bool {
 // what must be remembered of the machine stays in its inventory.
 func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	s := v.server
-	holds := custodyShell{v}.holdsData()
+	holds := custodyShell{v}.holdsData() && !policies.HoldsNothing(s, v.inventory)
 	if holds && s.Annotations[v1alpha1.DeleteDataAnnotation] != "true" {
 		message := "the server holds data or a claim; annotation " + v1alpha1.DeleteDataAnnotation + "=true lets it go"
 		v.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "HoldsData", message)

@@ -21,6 +21,11 @@ type effectShell struct{ *scope }
 func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	d := gateShell{v}.settle()
 	outcome := effectShell{v}.applyEffects(ctx, d)
+	if err := (operationShell{v}).attest(ctx); err != nil && outcome.Settled() {
+		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
+	} else if err != nil {
+		v.wakeIn(fastestPoll)
+	}
 	v.Record(d, outcome)
 	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {

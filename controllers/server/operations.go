@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -27,7 +28,7 @@ type operationShell struct{ *scope }
 func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
 	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
-		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force}
+		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested}
 	if !written && !v.server.Status.Operation.Active() {
 		return in // nothing is asked for
 	}
@@ -42,6 +43,28 @@ func (v operationShell) record(d engine.Decision) {
 	*v.server = *out.Server
 	v.out.notes = append(v.out.notes, out.Notes...)
 	v.wakeIn(out.Again)
+}
+
+// attest writes the disk for which a person answers into the inventory, before the operation ends. The disk is written once, however
+// often this is tried.
+func (v operationShell) attest(ctx context.Context) error {
+	op := v.server.Status.Operation
+	if operations.Asked(v.server) != v1alpha1.OperationAttestDisk || op.Active() || v.unconfirmed || v.server.Status.Lifecycle == nil || v.bundle == nil {
+		return nil
+	}
+	disk, why := operations.Attestation(operationShell.input(v, engine.Decision{}))
+	if why != "" {
+		return nil
+	}
+	err := custodyShell(v).writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+		if len(c.Unattested([]policyv1alpha1.CustodyDisk{disk.CustodyDisk})) > 0 {
+			c.Attested = append(c.Attested, disk)
+		}
+	})
+	if err == nil {
+		v.attested = &disk
+	}
+	return err
 }
 
 // readHolder asks past the cache, where a release by hand or a declaration is asked for: a claim that the cache does not show may exist.

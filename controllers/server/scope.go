@@ -102,6 +102,8 @@ type work struct {
 	recorded status.Output
 	// force is the move that an operation forces; nil where none does.
 	force *operations.Move
+	// attested is the disk that was written into the inventory for operation attest-disk; nil where none was.
+	attested *policyv1alpha1.AttestedDisk
 }
 
 // outputs are what a reconcile leads to besides what it records.
@@ -163,7 +165,8 @@ func (v readShell) readObjects(ctx context.Context) error {
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
 func (v readShell) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
-		from := v.reader(operations.DeclaresClean(v.server)) // the cache may not show a holder yet
+		// The cache may not show a holder yet, nor a disk that was attested a moment ago.
+		from := v.reader(operations.DeclaresClean(v.server) || operations.Asked(v.server) == v1alpha1.OperationAttestDisk)
 		inventory, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name)
 		if err != nil || inventory != nil {
 			v.inventory = inventory

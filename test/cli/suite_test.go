@@ -46,6 +46,7 @@ var (
 	operator = person{"olga", []string{"metalaw-fleet-operator", "view"}}
 	forcer   = person{"fred", []string{"metalaw-server-forcer", "view"}}
 	viewer   = person{"vera", []string{"metalaw-fleet-viewer"}}
+	tenant   = person{"tess", []string{"edit"}}
 	nobody   = person{"nora", nil}
 )
 
@@ -74,7 +75,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	admin, err = client.New(controlPlane.Config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	for _, p := range []person{operator, forcer, viewer, nobody} {
+	for _, p := range []person{operator, forcer, viewer, tenant, nobody} {
 		kubeconfigs[p.name], err = controlPlane.KubeconfigFor(env.User{Name: p.name})
 		Expect(err).NotTo(HaveOccurred())
 		p.bind(ctx)

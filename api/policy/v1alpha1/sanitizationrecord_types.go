@@ -72,6 +72,11 @@ type SanitizationRecordSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Skipped []SkippedDisk `json:"skipped,omitempty"`
+	// attested are the disks that this wipe did not see and for which a person answers. None of them was erased.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Attested []AttestedDisk `json:"attested,omitempty"`
 	// state is how the wipe ended: Verified or Failed.
 	// +required
 	State WipeState `json:"state,omitempty"`

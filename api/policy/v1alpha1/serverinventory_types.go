@@ -97,6 +97,44 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Disks []CustodyDisk `json:"disks,omitempty"`
+	// attested are the disks for which a person answers: they were destroyed, or are out of the machine. A wipe need not see them.
+	// One that the wipe does see is erased like any other. The list is emptied in the write that adds the mark Dirty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Attested []AttestedDisk `json:"attested,omitempty"`
+}
+
+// AttestMethod is what became of a disk for which a person answers.
+// +kubebuilder:validation:Enum=destroy;removed
+type AttestMethod string
+
+const (
+	// AttestDestroy says that the disk is destroyed.
+	AttestDestroy AttestMethod = "destroy"
+	// AttestRemoved says that the disk was taken out of the machine for good.
+	AttestRemoved AttestMethod = "removed"
+)
+
+// AttestedDisk is a disk for which a person answers.
+type AttestedDisk struct {
+	// CustodyDisk says which disk it is.
+	CustodyDisk `json:",inline"`
+	// method is what became of the disk.
+	// +required
+	Method AttestMethod `json:"method,omitempty"`
+	// by is who answers for it, as the API server knows the user.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+	// reason is why, in the words of that person.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// at is when the manager recorded it.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
 }
 
 // FoundData is data that an agent found on the disks of a machine before it was offered.

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/claim"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/doctor"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/maintenance"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
@@ -66,7 +67,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		Use:   "metalaw",
 		Short: "Bare-metal servers under rules that are data.",
 		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
-			"why a server is in its state, and why a claim waits. Look at servers and claims with kubectl.\n\n" +
+			"why a server is in its state, and why a claim or a maintenance waits. Look at servers and claims with kubectl.\n\n" +
 			"Exit codes: 0 done. 1 not everything was done. 2 the command line makes no sense.",
 		Example: "  {{.}} fleet status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n" +
 			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'",
@@ -80,7 +81,8 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
 	root.AddCommand(fleet.Commands()...)
-	root.AddCommand(claim.Commands(server.ExplainCommand)...)
+	root.AddCommand(claim.Commands(server.ExplainCommand, maintenance.ExplainCommand)...)
+	root.AddCommand(maintenance.Command(program))
 	root.AddCommand(policy.Command(program))
 	root.AddCommand(migrate.Command(program))
 	root.AddCommand(bmc.Command(program), doctor.Command(), support.Command())

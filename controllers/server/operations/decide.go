@@ -17,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -36,6 +37,8 @@ type Input struct {
 	NotOff bool
 	// Unconfirmed says that what is asked for by hand could not be read past the cache.
 	Unconfirmed bool
+	// Attested is the disk that was written into the inventory for operation attest-disk; nil where none was.
+	Attested *policyv1alpha1.AttestedDisk
 	// NewID names an operation, or a holder, that is recorded now.
 	NewID string
 	// Decision is what was decided about the server, and Move the forced move among it; nil where none was asked for.
@@ -154,6 +157,15 @@ func (d *decision) admitOperation(asked string) {
 	case pastRules(asked):
 		d.admitMove(asked)
 		return
+	case asked == v1alpha1.OperationDecommission:
+		d.decommission()
+		return
+	case asked == v1alpha1.OperationRecommission && s.Status.State != v1alpha1.StateDecommissioned:
+		d.withdrawDecommission()
+		return
+	case asked == v1alpha1.OperationAttestDisk:
+		d.attest()
+		return
 	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.beginOperation(asked)
 		return
@@ -183,7 +195,7 @@ func (d *decision) beginOperation(name string) {
 // dropRequest takes the annotations of a request away.
 func (d *decision) dropRequest() {
 	for _, name := range []string{v1alpha1.OperationAnnotation, v1alpha1.OperationReasonAnnotation, v1alpha1.OperationByAnnotation,
-		v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation} {
+		v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation, v1alpha1.AttestDiskAnnotation, v1alpha1.AttestMethodAnnotation} {
 		delete(d.server.Annotations, name)
 	}
 }

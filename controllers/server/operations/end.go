@@ -27,7 +27,7 @@ func (d *decision) end() {
 	case move.Rule == v1alpha1.RuleAdopted:
 		d.withdraw(fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", d.Bundle.Revision.Name))
 	case d.served():
-		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", move.Rule, move.To))
+		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", move.Rule, move.To)+d.recommissioned())
 	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for the machine as it stood then
 		d.withdraw(fmt.Sprintf("%s moved the server to %s before it could be done; ask again if it is still wanted", move.Rule, move.To))
 	case !d.Bundle.Lifecycle.Accepts(move.To, op.Name):
@@ -159,7 +159,8 @@ func pastRules(operation string) bool {
 func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
 	switch Asked(s) {
-	case v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize:
+	case v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize, v1alpha1.OperationDecommission,
+		v1alpha1.OperationRecommission, v1alpha1.OperationAttestDisk:
 		return true
 	}
 	return pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))
@@ -174,7 +175,7 @@ func DeclaresClean(s *v1alpha1.Server) bool {
 // knownOperations are the words that the wire contract knows, so that a word which cannot be used here is told from a
 // word that is misspelt.
 var knownOperations = map[string]bool{
-	v1alpha1.OperationPark: true, v1alpha1.OperationUndoRelease: true, v1alpha1.OperationSanitize: true,
+	v1alpha1.OperationPark: true, v1alpha1.OperationUndoRelease: true, v1alpha1.OperationSanitize: true, v1alpha1.OperationRecommission: true,
 	v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
 	v1alpha1.OperationGracefulRestartServer: true, v1alpha1.OperationHardRestartServer: true,
 	v1alpha1.OperationPowerCycleServer: true, v1alpha1.OperationForceOffServer: true, v1alpha1.OperationForceOnServer: true,

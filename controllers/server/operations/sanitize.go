@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -43,8 +44,9 @@ func (d *decision) beginSanitize() {
 }
 
 // foundOnly says that the server is marked Dirty for data that was found on its disks, and that no claim is known to have left it.
-func (d *decision) foundOnly() bool {
-	inv := d.Inventory
+func (d *decision) foundOnly() bool { return foundOnly(d.server, d.Inventory) }
+
+func foundOnly(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && inv.Custody.DataFound != nil && inv.Custody.LastHolder == nil &&
-		d.server.Spec.ServerClaimRef == nil && d.server.Annotations[v1alpha1.ClaimUIDAnnotation] == ""
+		s.Spec.ServerClaimRef == nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == ""
 }

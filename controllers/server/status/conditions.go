@@ -17,7 +17,7 @@ import (
 )
 
 // recordConditions brings all conditions up to date. A condition that has nothing to say is left out, not set to False,
-// so that a healthy server costs few writes; Ready and BMCReachable are always there.
+// so that a healthy server costs few writes. Ready is always there, and so is BMCReachable, but for a server out of service.
 func (r *record) recordConditions() {
 	if r.s.Status.Lifecycle == nil && r.Decision.Halt == nil {
 		return // there is nothing to say before the first state
@@ -33,6 +33,7 @@ func (r *record) recordConditions() {
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()
+	r.recordDecommission()
 	r.recordPowerWait()
 	r.recordWithheld()
 	r.recordReady()
@@ -41,6 +42,8 @@ func (r *record) recordConditions() {
 func (r *record) recordReachable() {
 	b := r.Reading
 	switch {
+	case r.s.Status.State == v1alpha1.StateDecommissioned && !b.Reachable:
+		r.drop(v1alpha1.ConditionBMCReachable) // its BMC may be gone with the machine
 	case !b.Tried || b.Crowded:
 	case b.Reachable:
 		r.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionTrue, v1alpha1.ReasonConnected, "the BMC answers")
@@ -53,13 +56,13 @@ func (r *record) recordReachable() {
 
 // recordIdentity says it plainly when another machine answers in the server's place.
 func (r *record) recordIdentity() {
-	if r.Facts.BMC.Identity == policies.IdentityOther {
+	if r.Facts.BMC.Identity == policies.IdentityOther && r.s.Status.State != v1alpha1.StateDecommissioned {
 		r.condition(v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue, v1alpha1.ReasonOtherSystem,
 			fmt.Sprintf("the BMC answers for system %q (serial %q), this server is system %q; nothing is written to it",
 				r.Reading.Snapshot.Identity.UUID, r.Reading.Snapshot.Identity.SerialNumber, r.s.Spec.SystemUUID))
 		return
 	}
-	if r.Facts.BMC.Identity == policies.IdentitySame {
+	if r.Facts.BMC.Identity == policies.IdentitySame || r.s.Status.State == v1alpha1.StateDecommissioned {
 		r.drop(v1alpha1.ConditionIdentityMismatch)
 	}
 }

@@ -21,6 +21,7 @@ const (
 	FleetControls = "fleetcontrols.policy.metalaw.dev"
 	Inventories   = "serverinventories.policy.metalaw.dev"
 	Revisions     = "policyrevisions.policy.metalaw.dev"
+	Maintenances  = "servermaintenances.metal.ironcore.dev"
 	Events        = "events"
 	ConfigMaps    = "configmaps"
 )
@@ -139,7 +140,7 @@ func roleWords(err error, verb, resource string) string {
 		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""
 	case resource == ServerClaims && !reads:
 		return "; the ClusterRole metalaw-claim-editor has it, and so has the cluster's own \"edit\"; a RoleBinding in the namespace will do"
-	case resource == ServerClaims && namespaced:
+	case (resource == ServerClaims || resource == Maintenances) && reads && namespaced:
 		return "; the ClusterRole metalaw-claim-viewer has it, and so has the cluster's own \"view\"; a RoleBinding in the namespace will do"
 	case verb == VerbForce:
 		kind = VerbForce

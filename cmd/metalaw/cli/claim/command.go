@@ -20,7 +20,7 @@ import (
 // Commands are `metalaw explain` and `metalaw claim`; explains are the commands that `metalaw explain` has besides its own.
 func Commands(explains ...func(*access.Flags) *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
-		group("explain", "Say why something is as it is: claim, server", append(explains, explainCommand)...),
+		group("explain", "Say why something is as it is: claim, maintenance, server", append(explains, explainCommand)...),
 		group("claim", "Ask what would become of claims: try", tryCommand),
 	}
 }

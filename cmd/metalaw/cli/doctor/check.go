@@ -66,11 +66,15 @@ type view struct {
 
 	encryption    encryptionState
 	encryptionErr error
+
+	maintenance    maintenanceState
+	maintenanceErr error
 }
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
+	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels,
 }
 
 // judge makes every check.
@@ -183,6 +187,8 @@ type managerState struct {
 	Wanted, Ready int32
 	Image         string
 	RegistryURL   string
+	// Maintenance is the flag --maintenance; empty where the Deployment has no container of the manager.
+	Maintenance string
 	// Leader is who holds the lease, and Renewed when it was renewed last; zero where there is none.
 	Leader  string
 	Renewed time.Time

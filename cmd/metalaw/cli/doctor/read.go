@@ -29,6 +29,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/config/crd"
 	"github.com/metalaw/metalaw/config/rbac"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 )
 
 // Names of what config/default installs.
@@ -62,7 +63,32 @@ func (r reader) read(ctx context.Context, now time.Time) view {
 	v.bmcsErr = r.List(ctx, &bmcs)
 	v.bmcs = bmcs.Items
 	v.encryption, v.encryptionErr = r.encryption(ctx)
+	v.maintenance, v.maintenanceErr = r.maintenances(ctx)
 	return v
+}
+
+// maintenances reads what there is of maintenances, and since when a manager may grant them.
+func (r reader) maintenances(ctx context.Context) (maintenanceState, error) {
+	var maintenances metalv1alpha1.ServerMaintenanceList
+	var servers metalv1alpha1.ServerList
+	var claims metalv1alpha1.ServerClaimList
+	for _, all := range []client.ObjectList{&maintenances, &servers, &claims} {
+		if err := r.List(ctx, all); err != nil {
+			return maintenanceState{}, err
+		}
+	}
+	state := maintenanceState{maintenances: maintenances.Items, servers: servers.Items, claims: claims.Items}
+	var consent corev1.ConfigMap
+	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: maintenance.ConsentConfigMap}, &consent)
+	if client.IgnoreNotFound(err) != nil {
+		return maintenanceState{}, err
+	}
+	if text := consent.Data[maintenance.ConsentKey]; text != "" {
+		if state.Consented, err = time.Parse(time.RFC3339, text); err != nil {
+			return maintenanceState{}, fmt.Errorf("ConfigMap %s/%s, key %s: %w", namespace, maintenance.ConsentConfigMap, maintenance.ConsentKey, err)
+		}
+	}
+	return state, nil
 }
 
 // definitions compares the CRDs of this program with those of the cluster.
@@ -214,10 +240,13 @@ func (r reader) manager(ctx context.Context) (managerState, error) {
 		if c.Name != "manager" {
 			continue
 		}
-		state.Image = c.Image
+		state.Image, state.Maintenance = c.Image, string(maintenance.Off)
 		for _, argument := range c.Args {
 			if url, is := strings.CutPrefix(argument, "--registry-url="); is {
 				state.RegistryURL = url
+			}
+			if mode, is := strings.CutPrefix(argument, "--maintenance="); is {
+				state.Maintenance = mode
 			}
 		}
 	}

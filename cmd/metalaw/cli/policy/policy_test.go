@@ -306,7 +306,7 @@ func TestWhatInitWritesDrawsNoWarning(t *testing.T) {
 
 func TestABundleWithTheNameOfTheBuiltInOneIsAWarning(t *testing.T) {
 	dir := begun(t, "default")
-	edit(t, filepath.Join(dir, "bundle.yaml"), "name: fleet", "name: default")
+	edit(t, filepath.Join(dir, "bundle.yaml"), "\nname: fleet", "\nname: default")
 	out, err := call(t, "", "verify", "-f", dir)
 	if want := `bundle.yaml:3:7: warning: "default" is the name of a bundle that is built into metalaw`; err != nil || !strings.Contains(out, want) {
 		t.Errorf("%v\n%s", err, out)

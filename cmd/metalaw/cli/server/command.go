@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
@@ -22,8 +23,9 @@ import (
 func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{
-		Use:   "server",
-		Short: "Ask something of servers: retry, release, undo-release, sanitize, force, declare-clean, park, unpark, cordon, uncordon",
+		Use: "server",
+		Short: "Ask something of servers: retry, release, undo-release, sanitize, attest, force, declare-clean, park, unpark, cordon, uncordon, " +
+			"decommission, recommission",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +
@@ -76,6 +78,9 @@ func (v verb) command(flags *access.Flags) *cobra.Command {
 }
 
 func (v verb) usage() string {
+	if v.operation == v1alpha1.OperationAttestDisk {
+		return v.name + " NAME --disk DISK --method destroy|removed --reason TEXT"
+	}
 	words := v.name + " [NAME...] [(-l SELECTOR | --all) [--state STATE]] --reason TEXT"
 	if v.operation == v1alpha1.OperationForce {
 		words += " --to STATE [--override-safety]"
@@ -85,16 +90,23 @@ func (v verb) usage() string {
 
 func (v verb) flags(cmd *cobra.Command, r *request) {
 	f := cmd.Flags()
-	f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers, such as 'rack=r1,model in (a, b)'")
-	f.BoolVar(&r.all, "all", false, "every server")
-	f.StringVar(&r.state, "state", "", "with -l or --all: only servers in this state")
 	f.StringVar(&r.reason, "reason", "", "why; required, and kept with the request")
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
-	terminal.Offer(cmd, "state", states)
+	if v.operation == v1alpha1.OperationAttestDisk {
+		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it; required")
+		f.StringVar(&r.method, "method", "", "what became of the disk: destroy or removed; required")
+		terminal.Offer(cmd, "method", methods)
+	} else {
+		f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers, such as 'rack=r1,model in (a, b)'")
+		f.BoolVar(&r.all, "all", false, "every server")
+		f.StringVar(&r.state, "state", "", "with -l or --all: only servers in this state")
+		terminal.Offer(cmd, "state", states)
+	}
 	forced := v.operation == v1alpha1.OperationForce
+	waits := forced || v.operation == v1alpha1.OperationUndoRelease || v.operation == v1alpha1.OperationAttestDisk
 	if v.operation != "" {
-		f.BoolVar(&r.wait, "wait", forced || v.operation == v1alpha1.OperationUndoRelease, "wait until the manager has ended it, and say how")
+		f.BoolVar(&r.wait, "wait", waits, "wait until the manager has ended it, and say how")
 		f.DurationVar(&r.timeout, "timeout", 5*time.Minute, "how long --wait waits")
 	}
 	if forced {
@@ -107,7 +119,10 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 // states are those of the default bundle; another one may define more.
 var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserving), string(v1alpha1.StateDiscovery),
 	string(v1alpha1.StateAvailable), string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup),
-	string(v1alpha1.StateMaintenance), string(v1alpha1.StateParked), string(v1alpha1.StateError)}
+	string(v1alpha1.StateMaintenance), string(v1alpha1.StateParked), string(v1alpha1.StateError), string(v1alpha1.StateDecommissioned)}
+
+// methods are what may have become of a disk that no wipe reaches.
+var methods = []string{string(policyv1alpha1.AttestDestroy), string(policyv1alpha1.AttestRemoved)}
 
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {
 	var servers v1alpha1.ServerList
@@ -161,6 +176,19 @@ var verbs = []verb{
 			"  {{.}} server sanitize rack1-07-system-0 --reason 'bought used, CHG-40' --wait",
 	},
 	{
+		name: "attest", operation: v1alpha1.OperationAttestDisk,
+		short: "Answer for a disk that no wipe reaches: it is destroyed, or out of the machine",
+		long: "A wipe is verified only if it covers every disk that the ServerInventory remembers. A dead disk stops it: the server rests in " +
+			"Error. This records that you answer for the disk: method destroy says that it is destroyed, removed that it was taken " +
+			"out for good. A wipe need not see that disk any more, and the SanitizationRecord names it, with you and the reason. " +
+			"A disk that the wipe does see is erased all the same.\n\n" +
+			"It asks before it begins, and waits for the end unless --wait=false is given. " +
+			"It takes the verb \"attest-disk\" on servers, beside the right to patch them: ClusterRole metalaw-disk-attester.",
+		example: "  # Which disks are missing is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
+			"  {{.}} server attest rack1-07-system-0 --disk S4EVNX0R --method destroy --reason 'shredded, certificate 4711'\n" +
+			"  {{.}} server retry rack1-07-system-0 --reason 'disk S4EVNX0R is attested' --wait",
+	},
+	{
 		name: "force", operation: v1alpha1.OperationForce,
 		short: "Move a server into a state past the rules of the policy",
 		long: "The last way out. The server must be able to stay in the state. The manager refuses a state from which a rule would lead it away at " +
@@ -209,5 +237,27 @@ var verbs = []verb{
 		short:   "Let claims have a server again",
 		long:    "Clears spec.unclaimable, and sets annotation " + v1alpha1.UnclaimableReasonAnnotation + " to the reason.",
 		example: "  {{.}} server uncordon -l rack=r1 --reason 'rack r1 has moved'",
+	},
+	{
+		name: "decommission", operation: v1alpha1.OperationDecommission,
+		short: "Take a server out of service for good: its claim ends, its disks are erased, and it stays off",
+		long: "Records that the server goes out of service, and keeps new claims away from it. A claim that holds the server keeps it until " +
+			"its owner deletes the claim; a manager with --maintenance=on asks the owner by the label " + v1alpha1.MaintenanceNeededLabel +
+			". Then the disks are erased with proof, the machine is switched off, and the server rests in Decommissioned. The manager " +
+			"touches it no more, and the Server may be deleted.\n\n" +
+			"The operation ends when the manager has recorded it; condition Decommission says how far it is. Recommission takes it back. " +
+			"The policy needs a state Decommissioned; a manager refuses the operation under one that has none. " +
+			"It takes the verb \"decommission\" on servers, beside the right to patch them: ClusterRole metalaw-server-decommissioner.",
+		example: "  {{.}} server decommission rack1-07-system-0 --reason 'end of lease, CHG-77' --wait\n\n" +
+			"  # How far it is\n  {{.}} explain server rack1-07-system-0",
+	},
+	{
+		name: "recommission", operation: v1alpha1.OperationRecommission,
+		short: "Take a decommissioned server back into service, or withdraw a decommission",
+		long: "A server in Decommissioned goes to Initial, and from there through inspection. In every other state the decommission is " +
+			"withdrawn, and the server stays where it is. spec.unclaimable stays set: uncordon the server when claims may have it. " +
+			"It takes the verb \"decommission\" on servers, beside the right to patch them: ClusterRole metalaw-server-decommissioner.",
+		example: "  {{.}} server recommission rack1-07-system-0 --reason 'lease extended' --wait\n" +
+			"  {{.}} server uncordon rack1-07-system-0 --reason 'lease extended'",
 	},
 }

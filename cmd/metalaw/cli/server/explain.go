@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/maintenance"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
@@ -31,8 +32,9 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 		Use:   "server NAME",
 		Short: "Say why a server is in its state, what holds it, and what would lead out",
 		Long: "Shows what is stored of a server: its state, the rule that led there, the next deadline and the condition that says what " +
-			"holds it. It shows the operation, the power request, the revision that governs the server, marks and retries. It also " +
-			"shows freezes, budgets and the last moves.\n\n" +
+			"holds it. It shows the maintenance that holds the server, those that wait for it, and a decommission. It shows the " +
+			"operation, the power request, the revision that governs the server, marks and retries. It also shows freezes, budgets and " +
+			"the last moves.\n\n" +
 			"It shows each rule that leads out of the state, with the names that the rule asks for and their values. The command does " +
 			"not ask the BMC: what only the BMC can tell is unknown here.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
@@ -69,6 +71,13 @@ type explanation struct {
 	Deadline *deadline `json:"deadline,omitempty"`
 	// Released is the release of the claim that held the server last; nil where none is recorded.
 	Released *release `json:"released,omitempty"`
+	// Maintenance is the one that spec.serverMaintenanceRef names, and MaintenanceWaiting those that wait for the server.
+	Maintenance        *maintenance.Holder `json:"maintenance,omitempty"`
+	MaintenanceWaiting []maintenance.Entry `json:"maintenanceWaiting,omitempty"`
+	// Decommission is that the server goes out of service, or has gone; nil where it does not.
+	Decommission *decommission `json:"decommission,omitempty"`
+	// Faulty names the parts for which it is proposed to decommission the server; empty where none is at fault.
+	Faulty string `json:"faulty,omitempty"`
 	// HeldBy is the condition that says what holds the server; nil where nothing does.
 	HeldBy *condition `json:"heldBy,omitempty"`
 	// Conditions are the others that are not as they should be.
@@ -168,6 +177,9 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 		return nil, access.Explain(err, "get", access.Servers)
 	}
 	e := storedOf(s)
+	if err := e.readMaintenances(ctx, c, s); err != nil {
+		return nil, err
+	}
 	if err := e.readFleet(ctx, c, s, now); err != nil {
 		return nil, err
 	}
@@ -177,7 +189,7 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 
 func storedOf(s *v1alpha1.Server) *explanation {
 	e := &explanation{Name: s.Name, State: string(s.Status.State), Power: string(s.Status.PowerState),
-		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation, Released: releaseOf(s),
+		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation, Released: releaseOf(s), Decommission: decommissionOf(s), Faulty: faultOf(s),
 		Conditions: []condition{}, Marks: []string{}, Freezes: []policyv1alpha1.Freeze{}, Budgets: []budget{}, Rules: []wayOut{},
 		History: []v1alpha1.LifecycleMove{}, Notes: []string{}}
 	for _, h := range holding {

@@ -35,6 +35,16 @@ func (e *explanation) text(t *terminal.Terminal) {
 		t.Field("Until", d.words())
 	}
 	t.Field("Released", e.Released.words())
+	if e.Decommission != nil {
+		t.Field("Out of use", e.Decommission.words())
+	}
+	t.Field("At fault", e.Faulty)
+	if e.Maintenance != nil {
+		t.Field("Handed to", e.Maintenance.Words(t))
+	}
+	for i := range e.MaintenanceWaiting {
+		t.Field("Wanted by", e.MaintenanceWaiting[i].Words())
+	}
 	if e.HeldBy != nil {
 		t.Field("Held by", e.HeldBy.words(t))
 	}

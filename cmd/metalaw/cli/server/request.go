@@ -39,6 +39,8 @@ type request struct {
 	// to and override belong to force.
 	to       string
 	override bool
+	// disk and method belong to attest.
+	disk, method string
 
 	dryRun, yes, wait bool
 	timeout           time.Duration
@@ -57,7 +59,9 @@ func (r *request) check() error {
 			ways++
 		}
 	}
-	switch {
+	switch attests := r.verb.operation == v1alpha1.OperationAttestDisk; {
+	case attests && len(r.names) != 1:
+		return usage.Errorf("name one server: the one that has, or had, the disk")
 	case ways == 0:
 		return usage.Errorf("name servers, or choose them with -l, or say --all")
 	case ways > 1:
@@ -87,6 +91,10 @@ func (r *request) checkRest() error {
 		return usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case r.verb.operation == v1alpha1.OperationForce && r.to == "":
 		return usage.Errorf("--to is required: the state that the server is forced into")
+	case r.verb.operation == v1alpha1.OperationAttestDisk && strings.TrimSpace(r.disk) == "":
+		return usage.Errorf("--disk is required: the serial number, WWID or name of the disk")
+	case r.verb.operation == v1alpha1.OperationAttestDisk && !slices.Contains(methods, r.method):
+		return usage.Errorf("--method is %q; write %s", r.method, strings.Join(methods, " or "))
 	case r.wait && r.timeout <= 0:
 		return usage.Errorf("--timeout must be more than 0")
 	case r.timed && !r.wait:
@@ -113,7 +121,8 @@ func (r *request) bareNames() error {
 
 // asksFirst says that somebody has to confirm the plan: it was made by a selector, or goes past the rules.
 func (r *request) asksFirst() bool {
-	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules() || r.verb.operation == v1alpha1.OperationSanitize)
+	answers := r.verb.operation == v1alpha1.OperationSanitize || r.verb.operation == v1alpha1.OperationAttestDisk
+	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules() || answers)
 }
 
 // follows says that the outcome is what the manager makes of the request, not that the request is stored.
@@ -131,6 +140,12 @@ func (r *request) write(s *v1alpha1.Server) {
 	delete(s.Annotations, v1alpha1.OperationByAnnotation)
 	delete(s.Annotations, v1alpha1.ForceToAnnotation)
 	delete(s.Annotations, v1alpha1.ForceOverrideAnnotation)
+	delete(s.Annotations, v1alpha1.AttestDiskAnnotation)
+	delete(s.Annotations, v1alpha1.AttestMethodAnnotation)
+	if r.verb.operation == v1alpha1.OperationAttestDisk {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestDiskAnnotation, r.disk)
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestMethodAnnotation, r.method)
+	}
 	if r.verb.operation == v1alpha1.OperationForce {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ForceToAnnotation, r.to)
 		if r.override {
@@ -202,7 +217,11 @@ func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
 		return refuse("it is in %s already", r.to)
 	}
-	p.Message = r.words(&p)
+	if already := r.decommissioned(s); already != "" {
+		p.Outcome, p.Message = outcomeUnchanged, already
+		return p
+	}
+	p.Message = r.words(&p) + r.consequence(s)
 	return p
 }
 
@@ -229,11 +248,50 @@ func (r *request) words(p *result) string {
 	if r.to != "" {
 		words += " to " + r.to
 	}
+	if r.disk != "" {
+		words += " disk " + r.disk + " as " + r.method
+	}
 	words += "; it was in " + cmp.Or(p.State, "-")
 	if p.Holder != "" {
 		words += ", held by " + p.Holder
 	}
 	return words
+}
+
+// decommissioned says that a server goes out of service already, or that it does not, where that is all that was asked for.
+func (r *request) decommissioned(s *v1alpha1.Server) string {
+	reason, asked := s.Annotations[v1alpha1.DecommissionAnnotation]
+	rests := s.Status.State == v1alpha1.StateDecommissioned
+	switch {
+	case r.verb.operation == v1alpha1.OperationDecommission && rests:
+		return "it is Decommissioned already" + byWords("", reason)
+	case r.verb.operation == v1alpha1.OperationDecommission && asked:
+		return "it goes out of service already" + byWords("", reason) + "; metalaw explain server " + s.Name + " shows how far it is"
+	case r.verb.operation == v1alpha1.OperationRecommission && !rests && !asked:
+		return "it is in service, and no decommission stands"
+	}
+	return ""
+}
+
+// consequence says what follows from a verb that ends, or takes up, the service of a server.
+func (r *request) consequence(s *v1alpha1.Server) string {
+	dirty := s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, v1alpha1.MarkDirty)
+	switch {
+	case r.verb.operation == v1alpha1.OperationRecommission && s.Status.State == v1alpha1.StateDecommissioned:
+		return fmt.Sprintf("; it goes to Initial; claims may have it after metalaw server uncordon %s", s.Name)
+	case r.verb.operation == v1alpha1.OperationRecommission:
+		return fmt.Sprintf("; it stays in service; claims may have it after metalaw server uncordon %s", s.Name)
+	case r.verb.operation != v1alpha1.OperationDecommission:
+		return ""
+	}
+	next := "it is switched off and stays off"
+	switch ref := s.Spec.ServerClaimRef; {
+	case ref != nil:
+		next = fmt.Sprintf("once claim %s/%s is deleted, its disks are erased and it stays off", ref.Namespace, ref.Name)
+	case dirty:
+		next = "its disks are erased, then it stays off"
+	}
+	return fmt.Sprintf("; it takes no new claim; %s; metalaw explain server %s shows how far it is", next, s.Name)
 }
 
 // holder says in a word who holds a server, or may have data on it.

@@ -170,6 +170,9 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 	if r.to != "" {
 		what += " to " + r.to
 	}
+	if r.disk != "" {
+		what += " disk " + r.disk + " as " + r.method
+	}
 	question := fmt.Sprintf("%s: %s?", what, terminal.Count(affected, "server"))
 	if r.override {
 		question = "Safety rules that guard data may be set aside. " + question

@@ -110,7 +110,19 @@ func wipe(r *policyv1alpha1.SanitizationRecord) []row {
 	for _, skipped := range s.Skipped {
 		rows = append(rows, row{"Left alone", words(skipped.Path, serial(skipped.Serial), skipped.Reason)})
 	}
+	for i := range s.Attested {
+		rows = append(rows, row{"Not erased", attested(&s.Attested[i])})
+	}
 	return append(rows, row{"Record", fmt.Sprintf("%s, SHA-256 %s", r.Name, s.Hash)})
+}
+
+// attested says which disk was not erased, and who answers for it.
+func attested(d *policyv1alpha1.AttestedDisk) string {
+	became := "destroyed"
+	if d.Method == policyv1alpha1.AttestRemoved {
+		became = "taken out of the machine"
+	}
+	return fmt.Sprintf("disk %s: %s, as %s answers since %s: %s", cmp.Or(d.Serial, d.WWID, d.Name), became, d.By, moment(d.At.Time), d.Reason)
 }
 
 func outcomeOf(m *policyv1alpha1.DiskWipe) string {

@@ -229,3 +229,25 @@ func TestTheTimeOfSince(t *testing.T) {
 		}
 	}
 }
+
+func TestACertificateNamesTheDisksForWhichAPersonAnswers(t *testing.T) {
+	at := metav1.NewMicroTime(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
+	for name, c := range map[string]struct {
+		disk policyv1alpha1.AttestedDisk
+		want string
+	}{
+		"one that was destroyed": {policyv1alpha1.AttestedDisk{CustodyDisk: policyv1alpha1.CustodyDisk{Name: "sda", Serial: "S1", WWID: "naa.1"}, Method: "destroy", By: "jane", Reason: "shredded", At: at},
+			"disk S1: destroyed, as jane answers since 2026-01-31 12:00:00 UTC: shredded"},
+		"one that was taken out, known by its name": {policyv1alpha1.AttestedDisk{CustodyDisk: policyv1alpha1.CustodyDisk{Name: "sda"}, Method: "removed", By: "jane", Reason: "sent back", At: at},
+			"disk sda: taken out of the machine, as jane answers since 2026-01-31 12:00:00 UTC: sent back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &policyv1alpha1.SanitizationRecord{}
+			r.Spec.Attested = []policyv1alpha1.AttestedDisk{c.disk}
+			rows := wipe(r)
+			if got := rows[len(rows)-2]; got != (row{"Not erased", c.want}) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}

@@ -54,9 +54,8 @@ func (b *bundle) gather(ctx context.Context, name string) error {
 		b.names = append(b.names, ref.Name)
 		b.object(ctx, &metalv1alpha1.ServerClaim{}, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, "serverclaim")
 	}
-	if ref := server.Spec.ServerMaintenanceRef; ref != nil {
-		b.object(ctx, &metalv1alpha1.ServerMaintenance{}, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, "servermaintenance")
-	}
+	b.maintenances(ctx, &server)
+	b.readinessRules(ctx)
 	b.boots(ctx, &server)
 	for _, uuid := range uuids.Spellings(strings.ToLower(server.Spec.SystemUUID)) {
 		var inventory policyv1alpha1.ServerInventory
@@ -151,6 +150,39 @@ func (b *bundle) boots(ctx context.Context, server *metalv1alpha1.Server) {
 			}
 		}
 		b.add(boot, "serverbootconfiguration-"+boot.Namespace+"-"+boot.Name)
+	}
+}
+
+// maintenances are those that name the server, and the one that it names.
+func (b *bundle) maintenances(ctx context.Context, server *metalv1alpha1.Server) {
+	var all metalv1alpha1.ServerMaintenanceList
+	if err := b.List(ctx, &all); err != nil {
+		b.note("servermaintenances: %v", err)
+		return
+	}
+	ref, found := server.Spec.ServerMaintenanceRef, false
+	for i := range all.Items {
+		m := &all.Items[i]
+		holds := ref != nil && ref.Namespace == m.Namespace && ref.Name == m.Name
+		if found = found || holds; holds || m.Spec.ServerRef.Name == server.Name {
+			b.names = append(b.names, m.Name)
+			b.add(m, "servermaintenance-"+m.Namespace+"-"+m.Name)
+		}
+	}
+	if ref != nil && !found {
+		b.note("servermaintenance %s/%s, which the server names, does not exist", ref.Namespace, ref.Name)
+	}
+}
+
+// readinessRules are all of them: which of them match the server shows in its labels and taints.
+func (b *bundle) readinessRules(ctx context.Context) {
+	var all metalv1alpha1.ServerReadinessRuleList
+	if err := b.List(ctx, &all); err != nil {
+		b.note("serverreadinessrules: %v", err)
+		return
+	}
+	for i := range all.Items {
+		b.add(&all.Items[i], "serverreadinessrule-"+all.Items[i].Name)
 	}
 }
 

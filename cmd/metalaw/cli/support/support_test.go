@@ -73,9 +73,14 @@ func world(t *testing.T, log string) *bundle {
 	}
 	server := &metalv1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "node-1", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", APIVersion: "metal.ironcore.dev/v1alpha1"}}}}
 	server.Spec.SystemUUID, server.Spec.BMCRef = "38947555-7742-3448-3784-823347823834", &corev1.LocalObjectReference{Name: "bmc-1"}
+	server.Spec.ServerMaintenanceRef = &metalv1alpha1.ObjectReference{Namespace: "ops", Name: "gone"}
+	maintenance := &metalv1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "fw"}}
+	maintenance.Spec.ServerRef.Name = "node-1"
 	bmc := &metalv1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "bmc-1"}}
 	bmc.Spec.BMCSecretRef.Name = "creds"
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(server, bmc,
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(server, bmc, maintenance,
+		&metalv1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "other"}},
+		&metalv1alpha1.ServerReadinessRule{ObjectMeta: metav1.ObjectMeta{Name: "network"}},
 		&metalv1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "creds"}, Data: map[string][]byte{"username": []byte("root"), "password": []byte("hunter22")}},
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "manager-0", Namespace: namespace}},
 		&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Name: "node-1"}, Reason: "ProbeDue"},
@@ -102,14 +107,16 @@ func TestABundleHoldsTheServerAndNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := unpack(t, file)
-	want := []string{"events.yaml", "logs/manager-0.log", "missing.txt", "objects/bmc.yaml", "objects/server.yaml"}
+	want := []string{"events.yaml", "logs/manager-0.log", "missing.txt", "objects/bmc.yaml", "objects/server.yaml",
+		"objects/servermaintenance-ops-fw.yaml", "objects/serverreadinessrule-network.yaml"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
 	if got["logs/manager-0.log"] != "node-1 asked\n" || strings.Contains(got["events.yaml"], "Other") || !strings.Contains(got["events.yaml"], "ProbeDue") {
 		t.Errorf("%q\n%q", got["logs/manager-0.log"], got["events.yaml"])
 	}
-	if strings.Contains(got["objects/server.yaml"], "managedFields") || !strings.Contains(got["missing.txt"], "fleetcontrol") {
+	if strings.Contains(got["objects/server.yaml"], "managedFields") || !strings.Contains(got["missing.txt"], "fleetcontrol") ||
+		!strings.Contains(got["missing.txt"], "servermaintenance ops/gone, which the server names, does not exist") {
 		t.Errorf("%s\n%s", got["objects/server.yaml"], got["missing.txt"])
 	}
 	if err := b.write(file, time.Now()); !errors.Is(err, os.ErrExist) {

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+const keepsAway = "spec.unclaimable stays set; metalaw server uncordon offers it again"
+
+// decommission takes in the wish to have the server out of service. Nothing is done for it here: rules of the policy lead there.
+func (d *decision) decommission() {
+	s := d.server
+	d.beginOperation(v1alpha1.OperationDecommission)
+	d.dropRequest()
+	op := s.Status.Operation
+	if why := d.mayNotDecommission(); why != "" {
+		d.finish(v1alpha1.OperationRefused, why)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DecommissionAnnotation, op.Reason)
+	s.Spec.Unclaimable = true
+	_, waits := DecommissionWaits(d.Observation, d.Facts)
+	d.finish(v1alpha1.OperationSucceeded, said("it is to go out of service, and no new claim gets it. "+waits, op.By, op.Reason))
+}
+
+// mayNotDecommission says why the wish is not taken in; empty where it is.
+func (d *decision) mayNotDecommission() string {
+	s := d.server
+	_, asked := s.Annotations[v1alpha1.DecommissionAnnotation]
+	switch {
+	case !d.Bundle.Lifecycle.Defines(engine.State(v1alpha1.StateDecommissioned)):
+		return fmt.Sprintf("policy revision %s defines no state %s; promote a bundle that does, such as %s", d.Bundle.Revision.Name,
+			v1alpha1.StateDecommissioned, policies.DefaultBundle)
+	case s.Status.State == v1alpha1.StateDecommissioned:
+		return "the server is out of service already"
+	case asked:
+		return "the server is to go out of service already; condition " + v1alpha1.ConditionDecommission + " says what that waits for"
+	case s.Status.State == v1alpha1.StateParked:
+		return "the server is parked; unpark it first (metalaw server unpark)"
+	case s.Status.State == v1alpha1.StateObserving:
+		return fmt.Sprintf("the machine was found running and is not ours; take it over first (annotation %s=%s), or delete the Server",
+			v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+	case strings.TrimSpace(s.Status.Operation.Reason) == "":
+		return "say why, in annotation " + v1alpha1.OperationReasonAnnotation
+	}
+	return ""
+}
+
+// withdrawDecommission takes the wish back before it came true.
+func (d *decision) withdrawDecommission() {
+	s := d.server
+	d.beginOperation(v1alpha1.OperationRecommission)
+	d.dropRequest()
+	op := s.Status.Operation
+	if _, asked := s.Annotations[v1alpha1.DecommissionAnnotation]; !asked {
+		d.finish(v1alpha1.OperationRefused, "the server is neither out of service nor to go there")
+		return
+	}
+	delete(s.Annotations, v1alpha1.DecommissionAnnotation)
+	d.finish(v1alpha1.OperationSucceeded, said("it stays in service; "+keepsAway, op.By, op.Reason))
+}
+
+// recommissioned takes the wish away in the write that leads a server back into service, and says what is left to do.
+func (d *decision) recommissioned() string {
+	if d.server.Status.Operation.Name != v1alpha1.OperationRecommission {
+		return ""
+	}
+	delete(d.server.Annotations, v1alpha1.DecommissionAnnotation)
+	return "; " + keepsAway
+}
+
+// DecommissionWaits says what a server that is to go out of service waits for: a reason, and what to do.
+func DecommissionWaits(o policies.Observation, f *policies.Facts) (reason, message string) {
+	s, ref := o.Server, o.Server.Spec.ServerClaimRef
+	switch s.Status.State { //nolint:exhaustive // the others wait for what the facts say
+	case v1alpha1.StateMaintenance:
+		return v1alpha1.ReasonWaitsForOthers, "Waits for the end of its maintenance."
+	case v1alpha1.StateParked:
+		return v1alpha1.ReasonWaitsForOthers, "Waits until it is unparked (metalaw server unpark)."
+	case v1alpha1.StateObserving:
+		return v1alpha1.ReasonWaitsForOthers, fmt.Sprintf("Its machine runs and is not ours. Waits until a user takes it over (annotation %s=%s).",
+			v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+	}
+	dirty := slices.Contains(f.Lifecycle.Marks, policies.MarkDirty)
+	switch {
+	case f.Claim.Missing:
+		return v1alpha1.ReasonWaitsForClaim, fmt.Sprintf("Waits for claim %s/%s, which is not found. If it ended, release the server "+
+			"(metalaw server release).", ref.Namespace, ref.Name)
+	case ref != nil && !v1alpha1.BindingEnded(s):
+		return v1alpha1.ReasonWaitsForClaim, fmt.Sprintf("Waits until claim %s/%s is deleted.", ref.Namespace, ref.Name)
+	case v1alpha1.KeptAfterRelease(s):
+		return v1alpha1.ReasonWaitsForClaim, "Its data is retained. Set spec.reclaimPolicy to Recycle to have it erased."
+	case dirty && s.Status.State == v1alpha1.StateError:
+		return v1alpha1.ReasonWaitsForDisks, disksWait(o, f)
+	case dirty || f.Claim.Released:
+		return v1alpha1.ReasonWaitsForWipe, "Waits for the wipe of its disks."
+	case f.Probe.Entry < 0 && s.Status.State == v1alpha1.StateError:
+		return v1alpha1.ReasonWaitsForInspection, "No agent has reported its disks. Mend what condition Ready says and retry, or delete the Server."
+	case f.Probe.Entry < 0:
+		return v1alpha1.ReasonWaitsForInspection, "Waits for the report of its disks."
+	}
+	return v1alpha1.ReasonWaitsForPowerOff, "Waits until its machine is off."
+}
+
+// disksWait says what becomes of disks with data that no wipe has erased.
+func disksWait(o policies.Observation, f *policies.Facts) string {
+	known, left := 0, 0
+	if o.Inventory != nil && o.Inventory.Custody != nil {
+		known, left = len(o.Inventory.Custody.Disks), len(o.Inventory.Custody.Unattested(o.Inventory.Custody.Disks))
+	}
+	switch {
+	case known > 0 && left == 0 && f.Wipe.Attested:
+		return "Waits until its machine is off; every disk is attested."
+	case known > 0 && left == 0:
+		return "Every disk is attested, and the release of its holder is not recorded. Release it (metalaw server release)."
+	}
+	answer := fmt.Sprintf("attest each disk (metalaw server attest); %d of %d are", known-left, known)
+	if foundOnly(o.Server, o.Inventory) {
+		return "Its disks hold data of which nothing is known. Have them erased (metalaw server sanitize), or " + answer + "."
+	}
+	return "Its disks were not erased; condition Ready says why. Mend that and retry, or " + answer + "."
+}
+
+// attest answers a person who answers for a disk, once the inventory has the words.
+func (d *decision) attest() {
+	_, why := Attestation(d.Input)
+	if why == "" && d.Attested == nil {
+		return // it is written first
+	}
+	d.beginOperation(v1alpha1.OperationAttestDisk)
+	d.dropRequest()
+	if d.Attested == nil {
+		d.finish(v1alpha1.OperationRefused, why)
+		return
+	}
+	a := d.Attested
+	d.finish(v1alpha1.OperationSucceeded, said(fmt.Sprintf("disk %s (%s) is attested", a.Key().Value, a.Method), a.By, a.Reason))
+}
+
+// Attestation is what operation attest-disk has the inventory remember. The second return says why it has not; empty where it has.
+func Attestation(in Input) (policyv1alpha1.AttestedDisk, string) {
+	notes, inv := in.Server.Annotations, in.Inventory
+	a := policyv1alpha1.AttestedDisk{Method: policyv1alpha1.AttestMethod(notes[v1alpha1.AttestMethodAnnotation]), At: metav1.NewMicroTime(in.Now),
+		By: notes[v1alpha1.OperationByAnnotation], Reason: notes[v1alpha1.OperationReasonAnnotation]}
+	named := notes[v1alpha1.AttestDiskAnnotation]
+	switch {
+	case a.Method != policyv1alpha1.AttestDestroy && a.Method != policyv1alpha1.AttestRemoved:
+		return a, fmt.Sprintf("%q is no method; annotation %s is %s or %s", a.Method, v1alpha1.AttestMethodAnnotation,
+			policyv1alpha1.AttestDestroy, policyv1alpha1.AttestRemoved)
+	case named == "":
+		return a, "name the disk by its wwid, serial number or name, in annotation " + v1alpha1.AttestDiskAnnotation
+	case strings.TrimSpace(a.Reason) == "":
+		return a, "say why, in annotation " + v1alpha1.OperationReasonAnnotation
+	case a.By == "":
+		return a, "who asks is not known, because the admission webhook was not asked"
+	case !slices.Contains(in.Server.Status.Lifecycle.Marks, policies.MarkDirty):
+		return a, "the server is not marked Dirty, so that no wipe asks for its disks"
+	}
+	known := disksOf(inv)
+	found := slices.DeleteFunc(slices.Clone(known), func(d policyv1alpha1.CustodyDisk) bool {
+		return d.WWID != named && d.Serial != named && d.Name != named
+	})
+	switch {
+	case len(found) == 0:
+		return a, fmt.Sprintf("ServerInventory %s lists no disk %q; it lists %s", in.Server.Spec.SystemUUID, named, namesOf(known))
+	case len(found) > 1:
+		return a, fmt.Sprintf("%d disks are named %q: %s; name the disk by its wwid", len(found), named, namesOf(found))
+	case len(inv.Custody.Unattested(found)) == 0:
+		return a, fmt.Sprintf("disk %q is attested already; the custody of ServerInventory %s says by whom", named, inv.Name)
+	}
+	a.CustodyDisk = found[0]
+	return a, ""
+}
+
+// disksOf lists the disks that custody remembers, and those of the last report that custody does not.
+func disksOf(inv *policyv1alpha1.ServerInventory) []policyv1alpha1.CustodyDisk {
+	var all []policyv1alpha1.CustodyDisk
+	if inv == nil {
+		return nil
+	}
+	if inv.Custody != nil {
+		all = append(all, inv.Custody.Disks...)
+	}
+	if inv.Report == nil {
+		return all
+	}
+	for i := range inv.Report.Data.Storage {
+		device := &inv.Report.Data.Storage[i]
+		disk := policyv1alpha1.CustodyDisk{Name: strings.TrimPrefix(device.Path, "/dev/"), Serial: device.Serial, WWID: device.WWID,
+			SizeBytes: device.SizeBytes}
+		if device.Name != "" {
+			disk.Name = device.Name
+		}
+		same := func(d policyv1alpha1.CustodyDisk) bool { return d.Key() == disk.Key() }
+		if !device.Removable && !device.ReadOnly && !device.Remote() && !slices.ContainsFunc(all, same) {
+			all = append(all, disk)
+		}
+	}
+	return all
+}
+
+// maxNamed bounds the disks that a message names.
+const maxNamed = 5
+
+func namesOf(disks []policyv1alpha1.CustodyDisk) string {
+	if len(disks) == 0 {
+		return "none"
+	}
+	var names []string
+	for i, d := range disks {
+		if i == maxNamed {
+			names = append(names, fmt.Sprintf("and %d more", len(disks)-maxNamed))
+			break
+		}
+		names = append(names, fmt.Sprintf("%.60s", d.Key().Value))
+	}
+	return strings.Join(names, ", ")
+}
