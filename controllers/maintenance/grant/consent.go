@@ -31,7 +31,8 @@ func Consent(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time)
 	needs := !m.Enforced || m.Boots || claim.DrainRequired
 	asks := !asked && (!needs || !claim.Approved)
 	switch {
-	case claim.Approved && (asked || p.PerClaim):
+	// One that needs no approval is told also while an approval for something else stands, which does not make up for its notice.
+	case claim.Approved && (asked && needs || p.PerClaim):
 		return Consented{By: words("claim %s approved", claim), Asks: asks}
 	case !needs:
 		return noticed(m, claim, p, now, asked)

@@ -135,9 +135,10 @@ func checkConsent(t *rapid.T, s *Snapshot, g Grant) {
 		return
 	}
 	asked := m.Asked == claim.UID
-	word := claim.Approved && (asked || s.Policy.PerClaim)
+	needs := !m.Enforced || m.Boots || claim.DrainRequired
+	word := claim.Approved && (asked && needs || s.Policy.PerClaim)
 	told := s.Policy.EnforcedNotice == 0 || (asked && !m.AskedAt.Add(s.Policy.EnforcedNotice).After(s.Now))
-	if !word && (!m.Enforced || m.Boots || claim.DrainRequired || !told) || g.Claim != claim.UID {
+	if !word && (needs || !told) || g.Claim != claim.UID {
 		t.Fatalf("%s is granted without consent", g.UID)
 	}
 }
