@@ -79,9 +79,16 @@ type reconciler struct {
 	cordoned map[string]time.Time
 }
 
-// settingsOf is what a bundle says.
-func settingsOf(*bundle.Bundle) propose.Settings {
-	return propose.Settings{Faults: []v1alpha1.HardwareFault{v1alpha1.FaultHealth, v1alpha1.FaultDisk, v1alpha1.FaultMemory}, MostPercent: 2}
+// settingsOf is what a bundle says; where there is none nothing is proposed.
+func settingsOf(b *bundle.Bundle) propose.Settings {
+	if b == nil {
+		return propose.Settings{}
+	}
+	s := propose.Settings{MostPercent: b.Settings.Decommission.CordonMostPercent}
+	for _, word := range b.Settings.Decommission.Propose {
+		s.Faults = append(s.Faults, v1alpha1.HardwareFault(word))
+	}
+	return s
 }
 
 // Reconcile implements reconcile.Reconciler.
