@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/engine/maintenance"
 )
 
 func TestWhatABundleLeavesOutIsFilled(t *testing.T) {
@@ -88,7 +90,8 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
 		Coverage: CoverageFloor{Rego: 80},
 		Claims:   Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
-		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}}
+		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}, Maintenance: maintenance.Default(),
+		Decommission: Decommission{Propose: []string{"Health", "Disk", "Memory"}, CordonMostPercent: 2}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+	"github.com/metalaw/metalaw/engine/maintenance"
 )
 
 // EngineVersion is the version of the vocabulary and of the forms that this engine understands.
@@ -61,6 +62,10 @@ type Settings struct {
 	OfferAccepts []string
 	// Wipe is how disks are erased.
 	Wipe Wipe
+	// Maintenance is which maintenances are granted when. It is never nil in a bundle.
+	Maintenance *maintenance.Policy
+	// Decommission is which servers are proposed to go out of service.
+	Decommission Decommission
 }
 
 // Health is what becomes of a server whose BMC reports a part of the machine as critical.
@@ -113,6 +118,9 @@ type Manifest struct {
 // objectName is the form of a name that an object can have.
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
+// labelName is the form of the key of a label.
+var labelName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+
 // A revision is an object whose name has both, and 253 characters at most.
 const (
 	maxBundleName = 42
@@ -127,7 +135,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
 		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage},
-		Claims: defaultClaims(), Boot: defaultBoot()}}
+		Claims: defaultClaims(), Boot: defaultBoot(), Maintenance: maintenance.Default(), Decommission: defaultDecommission()}}
 	if f.Root == nil {
 		return m, f.Found
 	}
@@ -139,6 +147,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 		key{"description", func(f *yamlpos.File, k yamlpos.Field) { m.Description = f.Text(k.Value, k.Name) }},
 		key{"minEngineVersion", m.readMinEngineVersion},
 		key{"settings", mapping(m.Settings.keys()...)})
+	m.Settings.Maintenance.ReleaseGrace = m.Settings.ReleaseGrace
 	if m.Name == "" {
 		f.Errorf(f.Root, "bundle-name", "", "add name:", "the bundle has no name")
 	}
@@ -174,6 +183,8 @@ func (s *Settings) keys() []key {
 		{"boot", s.Boot.read},
 		{"offer", mapping(key{"accepts", s.readAccepts})},
 		{"wipe", mapping(s.Wipe.keys()...)},
+		{"maintenance", s.readMaintenance},
+		{"decommission", mapping(s.Decommission.keys()...)},
 		{"health", mapping(key{"criticalStops", word(&s.Health.CriticalStops, StopsInspection, StopsOffering, StopsNothing)})},
 	}
 }

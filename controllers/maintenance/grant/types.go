@@ -15,7 +15,7 @@ import (
 // Snapshot is everything that the grants depend on. Decide changes none of it.
 type Snapshot struct {
 	Now time.Time
-	// Policy is what the policy in force says of maintenance.
+	// Policy is what the policy in force says of maintenance; nil is the default.
 	Policy *maintenance.Policy
 	// Servers is every server, by name.
 	Servers map[string]*Server
@@ -30,7 +30,10 @@ type Snapshot struct {
 // Server is what the grants depend on of one server.
 type Server struct {
 	Labels map[string]string
-	// Facts are what checks of the policy read: health, power, conditions, the labels and annotations of the claim.
+	// Rack is the rack that its metadata names; empty where nobody said.
+	Rack string
+	// Facts are what checks and windows of the policy read: health, power, conditions, the labels and annotations of the claim. Decide
+	// itself fills in the labels of the server and the maintenance.
 	Facts maintenance.Facts
 	// Claim is the claim that holds the server; nil where none does.
 	Claim *Claim
@@ -47,6 +50,8 @@ type Server struct {
 	Frozen string
 	// ReleasedAt is when its last claim ended; zero where no release is on record.
 	ReleasedAt time.Time
+	// EndedAt is when its last maintenance ended, from which on the pause of its wave runs; zero where none is on record.
+	EndedAt time.Time
 }
 
 // Claim is what the grants depend on of the claim that holds a server.
@@ -62,10 +67,12 @@ type Claim struct {
 // Maintenance is one ServerMaintenance.
 type Maintenance struct {
 	types.NamespacedName
-	UID     types.UID
-	Server  string
-	Labels  map[string]string
-	Created time.Time
+	UID    types.UID
+	Server string
+	Labels map[string]string
+	// Annotations are for windows that read them.
+	Annotations map[string]string
+	Created     time.Time
 	// Enforced says that its policy is Enforced and that its maker is known to hold the right to that; else its holder is asked.
 	Enforced bool
 	Priority int32
@@ -102,17 +109,26 @@ type Answer struct {
 	Reason, Message string
 }
 
-// Grant is the answer to one maintenance that does not hold its server.
+// Grant is the answer to one maintenance that waits: it does not hold its server, did not fail and does not end.
 type Grant struct {
 	Maintenance types.NamespacedName
 	UID         types.UID
 	Server      string
 	// Granted says that it may have the server now.
 	Granted bool
-	// Answer says why it waits, or which window, wave and approval it was granted under.
+	// Answer says why it waits, or which window, wave and approval it was granted under. Message does not change with counts.
 	Answer
-	// Asks says that the holder of the claim is to be asked, or told.
+	// Follows is the maintenance that ends and still holds the server, which is handed over in one write; empty where none does.
+	Follows types.UID
+	// Claim is the claim whose holder consented; empty where no claim holds the server.
+	Claim types.UID
+	// Asks says that status.asked is to be written, because the holder of the claim was not asked or told yet. It may be set together
+	// with Granted, where an enforced maintenance gives no notice.
 	Asks bool
+	// Window and Wave are those under which it was granted; empty where none covers the server.
+	Window, Wave string
 	// After is the time at which the answer may change by the clock alone; zero where it cannot.
 	After time.Time
+	// FailsAfter is how long it may wait for CheckFails until the maintenance is Failed; 0 is for ever.
+	FailsAfter time.Duration
 }
