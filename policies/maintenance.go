@@ -9,7 +9,7 @@ import "github.com/metalaw/metalaw/api/v1alpha1"
 func MaintenanceIsOurs(s *v1alpha1.Server, m *v1alpha1.ServerMaintenance) bool {
 	ref := s.Spec.ServerMaintenanceRef
 	return ref != nil && m != nil && m.UID != "" && ref.Namespace == m.Namespace && ref.Name == m.Name &&
-		m.Spec.ServerRef.Name == s.Name && s.Annotations[v1alpha1.MaintenanceUIDAnnotation] == string(m.UID)
+		s.Annotations[v1alpha1.MaintenanceUIDAnnotation] == string(m.UID)
 }
 
 // MaintenanceConsented says that nobody holds the server but who was asked or told before the maintenance began. A reference to a claim
@@ -18,4 +18,10 @@ func MaintenanceConsented(s *v1alpha1.Server) bool {
 	asked := s.Annotations[v1alpha1.MaintenanceClaimAnnotation]
 	return s.Spec.ServerClaimRef == nil || v1alpha1.ReleaseRecorded(s) ||
 		(asked != "" && asked == s.Annotations[v1alpha1.ClaimUIDAnnotation])
+}
+
+// MaintenanceEnds says that nothing is done for a maintenance any more but to bring its machine to where it can be handed back.
+func MaintenanceEnds(m *v1alpha1.ServerMaintenance, server string) bool {
+	_, aborted := m.Annotations[v1alpha1.AbortAnnotation]
+	return !m.DeletionTimestamp.IsZero() || aborted || m.Spec.ServerRef.Name != server
 }
