@@ -58,7 +58,10 @@ func TestTheShippedFilesFitTheirSchemas(t *testing.T) {
 func TestWhatTheParserReadsFitsTheSchema(t *testing.T) {
 	for topic, file := range map[string]string{
 		"bundle": "name: x\nversion: 1.0.0\nsettings:\n  claims:\n    priority: {max: 500, namespaces: {ci: -5}, ageing: 10m}\n" +
-			"    onUnsatisfiable: Deny\n    quota: {default: 20, namespaces: {ci: 100}}\n",
+			"    onUnsatisfiable: Deny\n    quota: {default: 20, namespaces: {ci: 100}}\n" +
+			"  maintenance:\n    windows: [{name: nights, matchLabels: {zone: a}, opens: \"0 22 * * 1-5\", lasts: 8h, zone: Europe/Berlin, least: 30m}]\n" +
+			"    limits: [{name: racks, per: rack, most: 1}, {name: fleet, most: 2%}]\n    waves: [{name: canary, pause: 1h}]\n" +
+			"    checks: {pre: [{name: healthy, must: server.health == \"OK\", within: 10m}]}\n    stop: {failed: 3}\n",
 		"placement": "where: server.cores >= 32\nalternatives:\n- selector: {matchLabels: {rack: r1}, matchExpressions: [{key: size, operator: In, values: [m]}]}\n" +
 			"- {}\npreferred:\n- {weight: -5, where: server.memoryGiB > 64}\nspread: {key: rack, claims: {matchLabels: {app: web}}}\n" +
 			"gang: {name: db, size: 3}\n",

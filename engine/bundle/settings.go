@@ -183,9 +183,9 @@ func (s *Settings) keys() []key {
 		{"boot", s.Boot.read},
 		{"offer", mapping(key{"accepts", s.readAccepts})},
 		{"wipe", mapping(s.Wipe.keys()...)},
+		{"health", mapping(key{"criticalStops", word(&s.Health.CriticalStops, StopsInspection, StopsOffering, StopsNothing)})},
 		{"maintenance", s.readMaintenance},
 		{"decommission", mapping(s.Decommission.keys()...)},
-		{"health", mapping(key{"criticalStops", word(&s.Health.CriticalStops, StopsInspection, StopsOffering, StopsNothing)})},
 	}
 }
 

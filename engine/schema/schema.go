@@ -97,6 +97,8 @@ func bundleFields() object {
 			"excused":          list(text("a disk that is left as it is without failing the wipe, by wwid, serial number or model")),
 			"allowed":          list(text("a disk that is erased although other machines may share it, by wwid, serial number or model")),
 		}),
+		"maintenance":  maintenanceFields(),
+		"decommission": decommissionFields(),
 		"health": fields(object{"criticalStops": words("what a critical part of a machine stops",
 			bundle.StopsInspection, bundle.StopsOffering, bundle.StopsNothing)}),
 		"canary": fields(object{"maxHalts": count("how many servers a canary may halt", 0, 100000),
