@@ -3,6 +3,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -379,4 +382,131 @@ func TestTheBootOfAnAgentIsTakenAwayBeforeAMaintenance(t *testing.T) {
 			t.Errorf("it is still there: %v", err)
 		}
 	})
+}
+
+// handsBack takes the server from its maintenance, as the maintenance controller does in one write.
+func handsBack(s *v1alpha1.Server) {
+	s.Spec.ServerMaintenanceRef, s.Spec.MaintenanceBootConfigurationRef = nil, nil
+	delete(s.Annotations, v1alpha1.MaintenanceUIDAnnotation)
+	delete(s.Annotations, v1alpha1.MaintenanceClaimAnnotation)
+}
+
+func TestAFreeServerIsInspectedAfterItsMaintenance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := served(t, m, maintenance(asksPower(v1alpha1.PowerOn), bootsRescue, kept))
+		bootIsReady(w)
+		w.manager.run(time.Minute)
+		maintenanceIsDeleted(w)
+		w.manager.run(time.Minute)
+		serverBecomes(handsBack)(w)
+		w.manager.run(time.Minute)
+		if got := w.server().Status.State; got != v1alpha1.StateDiscovery {
+			t.Errorf("it is in state %s", got)
+		}
+		m.wants(t, "before the probe is prepared", "On", "GracefulShutdown", "ClearBoot")
+	})
+}
+
+func TestTheMachineOfAClaimThatRanBeforeItsMaintenanceRunsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		w := inWorld(t, m, append(reserved(v1alpha1.PowerOn, granted, func(s *v1alpha1.Server) {
+			s.Status.State = v1alpha1.StateMaintenance
+			s.Annotations[v1alpha1.MaintenanceClaimAnnotation] = "uid-web"
+		}), maintenance(asksPower(v1alpha1.PowerOn)))...)
+		w.manager.run(time.Minute)
+		serverBecomes(handsBack)(w)
+		w.manager.run(time.Hour)
+		m.wants(t, "in the end")
+		if got := w.server().Status.State; got != v1alpha1.StateReserved {
+			t.Errorf("it is in state %s", got)
+		}
+	})
+}
+
+func TestTheNextMaintenanceFollowsWithoutABootInBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.shines, m.shows.LED = true, redfish.LEDOff
+		lit := func(m *v1alpha1.ServerMaintenance) { m.Spec.LocatorLED = v1alpha1.IndicatorLEDLit }
+		fans := maintenance(asksPower(v1alpha1.PowerOn), lit, func(m *v1alpha1.ServerMaintenance) { m.Name, m.UID = "fans", "uid-fans" })
+		w := served(t, m, maintenance(asksPower(v1alpha1.PowerOn), bootsRescue, kept, lit), fans)
+		bootIsReady(w)
+		w.manager.run(time.Minute)
+		maintenanceIsDeleted(w)
+		w.manager.run(time.Minute)
+		m.wants(t, "once the first ends", "SetLED Lit", "On", "SetLED Off", "GracefulShutdown", "ClearBoot")
+		serverBecomes(func(s *v1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef.Name = "fans"
+			s.Annotations[v1alpha1.MaintenanceUIDAnnotation] = "uid-fans"
+		})(w)
+		w.manager.run(time.Minute)
+		m.wants(t, "once the next has it", "SetLED Lit", "On", "SetLED Off", "GracefulShutdown", "ClearBoot", "SetLED Lit", "On")
+		s := w.server()
+		if s.Status.Lifecycle.Entry != 7 || s.Spec.MaintenanceBootConfigurationRef != nil {
+			t.Errorf("it is in entry %d and boots %v", s.Status.Lifecycle.Entry, s.Spec.MaintenanceBootConfigurationRef)
+		}
+	})
+}
+
+func TestAChangeOfTheTemplateIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := served(t, newMachine(redfish.PowerOff), maintenance(bootsRescue))
+		maintenanceBecomes(func(m *v1alpha1.ServerMaintenance) { m.Spec.ServerBootConfigurationTemplate.Spec.Image = "newer" })(w)
+		w.manager.run(time.Minute)
+		if b := w.maintenanceBoot(); b.Spec.Image != "newer" {
+			t.Errorf("it boots %s", b.Spec.Image)
+		}
+	})
+}
+
+func TestAMachineIsStoppedForItsMaintenanceOnlyInAWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		power  redfish.PowerState
+		asks   v1alpha1.Power
+		before []string
+	}{
+		"one that runs waits":        {redfish.PowerOn, v1alpha1.PowerOff, nil},
+		"one that is off comes up":   {redfish.PowerOff, v1alpha1.PowerOn, []string{"On"}},
+		"one that is off is let be":  {redfish.PowerOff, v1alpha1.PowerOff, nil},
+		"one that ends is shut down": {redfish.PowerOn, "", []string{"GracefulShutdown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				mm := maintenance(asksPower(c.asks), kept)
+				if c.asks == "" {
+					bootsRescue(mm)
+				}
+				w := inWorld(t, m, mm, serverIn(v1alpha1.StateMaintenance, granted))
+				w.manager.subject.Bundles = governed{inNights(t)}
+				if c.asks == "" {
+					maintenanceIsDeleted(w)
+				}
+				w.manager.run(time.Hour) // from midnight on
+				m.wants(t, "before the window opens", c.before...)
+				w.manager.run(2 * time.Hour)
+				if c.power == redfish.PowerOn && c.asks != "" {
+					m.wants(t, "once it is open", "GracefulShutdown")
+				}
+			})
+		})
+	}
+}
+
+// inNights is the default bundle with a window from two o'clock on.
+func inNights(t *testing.T) *bundle.Bundle {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := "windows: [{name: nights, opens: 0 2 * * *, lasts: 3h, zone: UTC}]"
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "windows: []", with, 1))
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil || found.Err() != nil {
+		t.Fatal(err, found)
+	}
+	return b
 }
