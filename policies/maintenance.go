@@ -22,6 +22,5 @@ func MaintenanceConsented(s *v1alpha1.Server) bool {
 
 // MaintenanceEnds says that nothing is done for a maintenance any more but to bring its machine to where it can be handed back.
 func MaintenanceEnds(m *v1alpha1.ServerMaintenance, server string) bool {
-	_, aborted := m.Annotations[v1alpha1.AbortAnnotation]
-	return !m.DeletionTimestamp.IsZero() || aborted || m.Spec.ServerRef.Name != server
+	return !m.DeletionTimestamp.IsZero() || m.Annotations[v1alpha1.AbortAnnotation] != "" || m.Spec.ServerRef.Name != server
 }

@@ -34,7 +34,7 @@ func (v maintenanceShell) takeBoot(boot *v1alpha1.ServerBootConfiguration) {
 	owns := v.maintenance.Spec.ServerBootConfigurationTemplate != nil && boots.OfMaintenance(v.server, v.maintenance).Owns(boot)
 	if owns && boot.DeletionTimestamp.IsZero() {
 		metav1.SetMetaDataAnnotation(&boot.ObjectMeta, v1alpha1.BootPurposeAnnotation, v1alpha1.BootPurposeMaintenance)
-		v.scope.boot = boot
+		v.boot = boot
 	}
 }
 
@@ -134,7 +134,8 @@ func (v maintenanceShell) windowOpen() (loop.Progress, bool) {
 	o := policy.Window(&facts, v.now, 0)
 	switch {
 	case o.Err != nil:
-		return loop.Waiting(v1alpha1.ReasonWindowClosed, fmt.Sprintf("the window %s, which cannot be evaluated: %v", o.Name, o.Err), time.Minute), false
+		why := fmt.Sprintf("the window %s, which cannot be evaluated: %v", o.Name, o.Err)
+		return loop.Waiting(v1alpha1.ReasonWindowClosed, why, time.Minute), false
 	case o.Open || o.TooShort:
 		return loop.Progress{}, true
 	case o.Opens.IsZero():

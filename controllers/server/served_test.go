@@ -480,7 +480,7 @@ func TestAMachineIsStoppedForItsMaintenanceOnlyInAWindow(t *testing.T) {
 					bootsRescue(mm)
 				}
 				w := inWorld(t, m, mm, serverIn(v1alpha1.StateMaintenance, granted))
-				w.manager.subject.Bundles = governed{inNights(t)}
+				w.manager.Bundles = governed{inNights(t)}
 				if c.asks == "" {
 					maintenanceIsDeleted(w)
 				}

@@ -64,7 +64,8 @@ func compileSafety(g *language) (*Safety, error) {
 	v := g.vocabulary
 	s := &Safety{Enter: requirementsBy(c, v.Enter), Arrive: requirementsBy(c, v.Arrive), Leave: requirementsBy(c, v.Leave),
 		Clear: requirementsBy(c, v.Clear), Set: requirementsBy(c, v.Set),
-		Effect: map[string][]*Requirement{}, Stays: map[string][]*Requirement{}, Marks: map[string][]string{}, EarnsWhere: map[string]*Expression{}, Brings: map[string]*Expression{},
+		Effect: map[string][]*Requirement{}, Stays: map[string][]*Requirement{}, Marks: map[string][]string{},
+		EarnsWhere: map[string]*Expression{}, Brings: map[string]*Expression{},
 		Axioms: c.axioms(v.Axioms), AfterMove: c.axioms(v.AfterMove)}
 	for i := range v.Effects {
 		e := &v.Effects[i]
