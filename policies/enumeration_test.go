@@ -103,7 +103,6 @@ func (v valuation) possible() bool {
 		(!v.is("probe.dataFound") || (v.thisEntrys("probe.entry") && v.is("probe.complete"))) &&
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
-		(!v.is("maintenance.ours") || v.is("maintenance.granted")) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
 }
 
@@ -114,7 +113,9 @@ var further = map[engine.State][]engine.Value{"Error": enums("sanitize"), "Relea
 func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State) bool {
 	switch last {
 	case "boot.purpose":
-		return v.boots(l, state)
+		return v.boots(l, state) && (!v.has("boot.purpose", "Maintenance") || l.Ensures(state, EffectMaintain))
+	case "maintenance.ours":
+		return !v.is("maintenance.ours") || v.is("maintenance.granted")
 	case "boot.unheard":
 		return !v.is("boot.unheard") || v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")
 	case "claim.missing", "claim.power":
@@ -133,8 +134,7 @@ func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State
 
 // boots says that an image of ours boots only in a state that has it booted.
 func (v valuation) boots(l *lifecycle.Lifecycle, state engine.State) bool {
-	return (!v.has("boot.purpose", "Probe") || l.Ensures(state, EffectBootProbe)) && (!v.has("boot.purpose", "Wipe") || l.Ensures(state, EffectBootWipe)) &&
-		(!v.has("boot.purpose", "Maintenance") || l.Ensures(state, EffectMaintain))
+	return (!v.has("boot.purpose", "Probe") || l.Ensures(state, EffectBootProbe)) && (!v.has("boot.purpose", "Wipe") || l.Ensures(state, EffectBootWipe))
 }
 
 func defaultLifecycle(t testing.TB) *lifecycle.Lifecycle {
