@@ -61,6 +61,7 @@ func (v shadowShell) factsUnder(settings bundle.Settings) *policies.Facts {
 	if v.NoReleaseGrace {
 		settings.ReleaseGrace = 0
 	}
+	settings.Maintenance = v.observed.Settings.Maintenance // no fact reads it, and compiled conditions are never equal
 	if reflect.DeepEqual(settings, v.observed.Settings) {
 		return v.facts
 	}

@@ -70,7 +70,8 @@ func within(to *time.Duration, least, most time.Duration) func(*yamlpos.File, ya
 	return func(f *yamlpos.File, k yamlpos.Field) {
 		span(to, "1h")(f, k)
 		if !f.Told(k.Value) && (*to < least || *to > most) {
-			f.Errorf(k.Value, "setting-duration", "", fmt.Sprintf("write a duration from %s to %s", yamlpos.LengthText(least), yamlpos.LengthText(most)),
+			f.Errorf(k.Value, "setting-duration", "",
+				fmt.Sprintf("write a duration from %s to %s", yamlpos.LengthText(least), yamlpos.LengthText(most)),
 				"%s cannot be %s", k.Name, yamlpos.LengthText(*to))
 		}
 	}
@@ -125,7 +126,8 @@ func readWindow(f *yamlpos.File, n *yaml.Node, what string, name key) (maintenan
 	}
 	if at := zone; at != nil {
 		if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" || w.Zone == "" {
-			f.Errorf(at, "setting-word", "", "write the name of an IANA time zone, such as Europe/Berlin", "zone cannot be %q, which is no time zone", w.Zone)
+			f.Errorf(at, "setting-word", "", "write the name of an IANA time zone, such as Europe/Berlin",
+				"zone cannot be %q, which is no time zone", w.Zone)
 			return w, false
 		}
 	}
@@ -195,7 +197,8 @@ func amount(f *yamlpos.File, k yamlpos.Field) maintenance.Amount {
 	switch {
 	case f.Told(k.Value):
 	case err != nil || value < 1 || value > maxServers || percent && value > 100 || strings.HasPrefix(text, "+"):
-		f.Errorf(k.Value, "setting-number", "", "write a whole number of servers from 1 on, or a percentage such as 2%; a freeze stops all maintenances",
+		f.Errorf(k.Value, "setting-number", "",
+			"write a whole number of servers from 1 on, or a percentage such as 2%; a freeze stops all maintenances",
 			"%s cannot be %q", k.Name, text)
 	case percent:
 		return maintenance.Amount{Percent: value}

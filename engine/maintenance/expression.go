@@ -3,6 +3,7 @@
 package maintenance
 
 import (
+	"errors"
 	"strings"
 	"sync"
 
@@ -76,4 +77,13 @@ func Compile(file *yamlpos.File, rule string, node *yaml.Node) *Expression {
 		return &Expression{compiled}
 	}
 	return nil
+}
+
+// Condition compiles a condition that stands in no bundle.
+func Condition(text string) (*Expression, error) {
+	file := &yamlpos.File{}
+	if e := Compile(file, "", &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}); e != nil {
+		return e, nil
+	}
+	return nil, errors.New(file.Found[0].Message)
 }

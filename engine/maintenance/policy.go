@@ -95,7 +95,7 @@ func (l *Limit) Place(labels map[string]string, rack, namespace string) (string,
 	if !l.MatchLabels.Matches(labels) {
 		return "", false
 	}
-	place := ""
+	var place string
 	switch l.Per {
 	case "":
 		return "", true

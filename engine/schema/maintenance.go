@@ -9,7 +9,8 @@ func maintenanceFields() object {
 	labels := mapping(text("the value of a label"))
 	cel := text("CEL over server, claim and maintenance that yields true or false")
 	name := text("a name of its own")
-	check := list(fields(object{"name": name, "must": cel, "within": span("how long it may fail until the maintenance is Failed; 0s for ever")}, "name", "must"))
+	check := list(fields(object{"name": name, "must": cel,
+		"within": span("how long it may fail until the maintenance is Failed; 0s for ever")}, "name", "must"))
 	return fields(object{
 		"unclaimed": words("when a server that no claim holds is granted", bundle.UnclaimedGrant, bundle.UnclaimedAfterRelease),
 		"approval": words("whether an approval covers the maintenances that were asked for, or all of the claim",

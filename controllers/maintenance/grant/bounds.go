@@ -96,8 +96,8 @@ func (x *pass) full(s *server) Answer {
 		if b.budget {
 			verb = "be in maintenance"
 		}
-		return Answer{v1alpha1.ReasonLimitReached, words("The %s%s lets %d of %d servers %s, and as many are. The maintenance begins once one is back.",
-			b.words, where, of.most, of.servers, verb)}
+		return answer(v1alpha1.ReasonLimitReached, "The %s%s lets %d of %d servers %s, and as many are. The maintenance begins once one is back.",
+			b.words, where, of.most, of.servers, verb)
 	}
 	return Answer{}
 }

@@ -32,32 +32,32 @@ func Consent(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time)
 	asks := !asked && (!needs || !claim.Approved)
 	switch {
 	case claim.Approved && (asked || p.PerClaim):
-		return Consented{By: words("claim %s approved", claim.NamespacedName), Asks: asks}
+		return Consented{By: words("claim %s approved", claim), Asks: asks}
 	case !needs:
-		return enforced(m, claim, p, now, asked)
+		return noticed(m, claim, p, now, asked)
 	case claim.Approved:
-		return Consented{Answer: Answer{v1alpha1.ReasonApprovalOlder,
-			words("The approval of claim %s is older than this maintenance. Take it away, and approve anew.", claim.NamespacedName)}}
+		return Consented{Answer: answer(v1alpha1.ReasonApprovalOlder,
+			"The approval of claim %s is older than this maintenance. Take it away, and approve anew.", claim)}
 	case claim.DrainRequired:
-		return Consented{Asks: asks, Answer: Answer{v1alpha1.ReasonWaitsForDrain,
-			words("Claim %s is to be drained first. Whoever drains it sets label %s on it.", claim.NamespacedName, v1alpha1.MaintenanceApprovedLabel)}}
+		return Consented{Asks: asks, Answer: answer(v1alpha1.ReasonWaitsForDrain,
+			"Claim %s is to be drained first. The drainer then approves by label %s.", claim, v1alpha1.MaintenanceApprovedLabel)}
 	default:
-		return Consented{Asks: asks, Answer: Answer{v1alpha1.ReasonWaitsForApproval,
-			words("The holder of claim %s is to approve by label %s.", claim.NamespacedName, v1alpha1.MaintenanceApprovedLabel)}}
+		return Consented{Asks: asks, Answer: answer(v1alpha1.ReasonWaitsForApproval,
+			"The holder of claim %s is to approve by label %s.", claim, v1alpha1.MaintenanceApprovedLabel)}
 	}
 }
 
-// enforced is the consent that an enforced maintenance has once its notice is over.
-func enforced(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time, asked bool) Consented {
+// noticed is the consent that an enforced maintenance has once its notice is over.
+func noticed(m *Maintenance, claim *Claim, p *maintenance.Policy, now time.Time, asked bool) Consented {
 	starts := m.AskedAt.Add(p.EnforcedNotice)
 	switch {
 	case p.EnforcedNotice <= 0, asked && !starts.After(now):
-		return Consented{By: "it is enforced on claim " + claim.NamespacedName.String(), Asks: !asked}
+		return Consented{By: "it is enforced on claim " + claim.String(), Asks: !asked}
 	case !asked:
-		return Consented{Asks: true, Answer: Answer{v1alpha1.ReasonWaitsForNotice,
-			words("The holder of claim %s is told first. The maintenance begins %s after that.", claim.NamespacedName, length(p.EnforcedNotice))}}
+		return Consented{Asks: true, Answer: answer(v1alpha1.ReasonWaitsForNotice,
+			"The holder of claim %s is told first. The maintenance begins %s after that.", claim, length(p.EnforcedNotice))}
 	default:
-		return Consented{After: starts, Answer: Answer{v1alpha1.ReasonWaitsForNotice,
-			words("The holder of claim %s was told. The maintenance begins at %s.", claim.NamespacedName, moment(starts))}}
+		return Consented{After: starts, Answer: answer(v1alpha1.ReasonWaitsForNotice,
+			"The holder of claim %s was told. The maintenance begins at %s.", claim, moment(starts))}
 	}
 }

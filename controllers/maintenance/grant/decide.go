@@ -228,8 +228,7 @@ func (x *pass) grant(unit []*candidate) {
 	for _, c := range unit {
 		if c.grant.Granted {
 			x.take(c.on, -1)
-			c.wait(Answer{v1alpha1.ReasonGroupWaits, words("Group %s waits for %s: %s.", c.Group, waits.NamespacedName, waits.grant.Reason)},
-				waits.grant.After)
+			c.wait(answer(v1alpha1.ReasonGroupWaits, "Group %s waits for %s: %s.", c.Group, waits, waits.grant.Reason), waits.grant.After)
 		}
 	}
 }

@@ -53,11 +53,11 @@ func (m *Maintenance) policyWord() string {
 func (x *pass) never(c *candidate) Answer {
 	switch {
 	case c.on == nil:
-		return Answer{v1alpha1.ReasonServerNotReady, words("There is no server %s. The maintenance waits until there is, or until it is deleted.", c.Server)}
+		return answer(v1alpha1.ReasonServerNotReady, "There is no server %s. The maintenance waits until there is, or until it is deleted.", c.Server)
 	case c.Refused.Reason != "":
 		return c.Refused
 	case c.group != nil && c.group.broken != "":
-		return Answer{v1alpha1.ReasonGroupWaits, words("Group %s cannot be granted whole: %s.", c.Group, c.group.broken)}
+		return answer(v1alpha1.ReasonGroupWaits, "Group %s cannot be granted whole: %s.", c.Group, c.group.broken)
 	}
 	return Answer{}
 }
@@ -66,14 +66,14 @@ func (x *pass) never(c *candidate) Answer {
 func (x *pass) queued(c *candidate) Answer {
 	switch s := c.on; {
 	case s.Holder != nil && s.HolderUID == "":
-		return Answer{v1alpha1.ReasonServerHeld, words("Another program holds the server for %s. The maintenance waits until it is given back.", s.Holder)}
+		return answer(v1alpha1.ReasonServerHeld, "Another program holds the server for %s. The maintenance waits until it is given back.", s.Holder)
 	case s.Holder != nil && s.holder == nil:
-		return Answer{v1alpha1.ReasonServerHeld, words("Maintenance %s held the server and is gone. This one waits until the manager has taken the server back.",
-			s.Holder)}
+		return answer(v1alpha1.ReasonServerHeld, "Maintenance %s held the server and is gone. This one waits until the server is taken back.",
+			s.Holder)
 	case s.Holder != nil && !s.holder.Ends:
-		return Answer{v1alpha1.ReasonServerHeld, words("Maintenance %s holds the server. This one waits until it ends.", s.Holder)}
+		return answer(v1alpha1.ReasonServerHeld, "Maintenance %s holds the server. This one waits until it ends.", s.Holder)
 	case s.head != c:
-		return Answer{v1alpha1.ReasonMaintenanceAhead, words("Maintenance %s of the same server goes first.", s.head.NamespacedName)}
+		return answer(v1alpha1.ReasonMaintenanceAhead, "Maintenance %s of the same server goes first.", s.head.NamespacedName)
 	}
 	return Answer{}
 }
@@ -100,14 +100,14 @@ func (x *pass) ready(c *candidate) (Answer, time.Time) {
 	if c.on.Unready == "" {
 		return Answer{}, time.Time{}
 	}
-	return Answer{v1alpha1.ReasonServerNotReady, words("No maintenance begins on the server as it is: %s.", strings.TrimSuffix(c.on.Unready, "."))}, time.Time{}
+	return answer(v1alpha1.ReasonServerNotReady, "No maintenance begins on the server now: %s.", strings.TrimSuffix(c.on.Unready, ".")), time.Time{}
 }
 
 func (x *pass) frozen(c *candidate) (Answer, time.Time) {
 	if c.on.Frozen == "" {
 		return Answer{}, time.Time{}
 	}
-	return Answer{v1alpha1.ReasonFrozen, words("Held back by %s.", strings.TrimSuffix(c.on.Frozen, "."))}, time.Time{}
+	return answer(v1alpha1.ReasonFrozen, "Held back by %s.", strings.TrimSuffix(c.on.Frozen, ".")), time.Time{}
 }
 
 // grace leaves a server that was just released to claims that wait.
@@ -116,7 +116,7 @@ func (x *pass) grace(c *candidate) (Answer, time.Time) {
 	if !x.policy.AfterRelease || c.on.Claim != nil || c.on.Holder != nil || !x.ClaimsWait || c.on.ReleasedAt.IsZero() || !over.After(x.Now) {
 		return Answer{}, time.Time{}
 	}
-	return Answer{v1alpha1.ReasonReleaseGrace, words("The server was just released and claims wait for one. The maintenance may begin at %s.", moment(over))}, over
+	return answer(v1alpha1.ReasonReleaseGrace, "The server was just released and claims wait for one. It may begin at %s.", moment(over)), over
 }
 
 func (x *pass) window(c *candidate) (Answer, time.Time) {
@@ -124,16 +124,16 @@ func (x *pass) window(c *candidate) (Answer, time.Time) {
 	w := x.clock.Window(&x.facts, takes)
 	switch {
 	case w.Err != nil:
-		return Answer{v1alpha1.ReasonCheckFails, words("Whether window %s covers the server cannot be told: %v. Correct its expression.", w.Name, w.Err)},
+		return answer(v1alpha1.ReasonCheckFails, "Whether window %s covers the server cannot be told: %v. Correct its expression.", w.Name, w.Err),
 			time.Time{}
 	case w.Never:
-		return Answer{v1alpha1.ReasonWindowTooShort, words("Window %s is never open for the %s that the maintenance takes. It never begins: expect less, "+
-			"or let the window last longer.", w.Name, length(takes))}, time.Time{}
+		return answer(v1alpha1.ReasonWindowTooShort, "Window %s is never open for the %s that the maintenance takes. It never begins: expect less, "+
+			"or let the window last longer.", w.Name, length(takes)), time.Time{}
 	case w.TooShort:
-		return Answer{v1alpha1.ReasonWindowTooShort, words("The open window closes at %s, and the maintenance takes %s. It begins when window %s opens at %s.",
-			moment(w.Closes), length(takes), w.Name, moment(w.Opens))}, w.Opens
+		return answer(v1alpha1.ReasonWindowTooShort, "The open window closes at %s, and the maintenance takes %s. Window %s opens at %s.",
+			moment(w.Closes), length(takes), w.Name, moment(w.Opens)), w.Opens
 	case !w.Open:
-		return Answer{v1alpha1.ReasonWindowClosed, words("Window %s is closed and opens at %s.", w.Name, moment(w.Opens))}, w.Opens
+		return answer(v1alpha1.ReasonWindowClosed, "Window %s is closed and opens at %s.", w.Name, moment(w.Opens)), w.Opens
 	}
 	c.grant.Window, c.closes = w.Name, w.Closes
 	return Answer{}, time.Time{}
@@ -149,7 +149,7 @@ func (x *pass) checks(c *candidate) (Answer, time.Time) {
 			c.grant.FailsAfter = f.Within
 		}
 	}
-	return Answer{v1alpha1.ReasonCheckFails, words("Check %s. The maintenance begins once it holds.", failing[0])}, time.Time{}
+	return answer(v1alpha1.ReasonCheckFails, "Check %s. The maintenance begins once it holds.", failing[0]), time.Time{}
 }
 
 func (x *pass) limits(c *candidate) (Answer, time.Time) { return x.full(c.on), time.Time{} }
@@ -174,7 +174,7 @@ func (x *pass) give(c *candidate) {
 	}
 	if c.on.holder != nil {
 		g.Follows = c.on.holder.UID
-		parts = append(parts, "it follows "+c.on.holder.NamespacedName.String())
+		parts = append(parts, "it follows "+c.on.holder.String())
 	}
-	g.Answer = Answer{v1alpha1.ReasonMaintenanceGranted, words("%s.", strings.Join(parts, "; "))}
+	g.Answer = answer(v1alpha1.ReasonMaintenanceGranted, "%s.", strings.Join(parts, "; "))
 }

@@ -46,11 +46,11 @@ func (x *pass) wave(c *candidate) (Answer, time.Time) {
 	for i := range min(c.on.wave, len(x.waves)) {
 		w, of := &x.waves[i], &x.policy.Waves[i]
 		if w.unfinished && w.highest >= c.Priority {
-			return Answer{v1alpha1.ReasonWaveWaits, words("Wave %s is not over. This maintenance waits until the last one of that wave has ended%s.",
-				of.Name, pause(of.Pause))}, time.Time{}
+			return answer(v1alpha1.ReasonWaveWaits, "Wave %s is not over. This maintenance waits until the last one of that wave has ended%s.",
+				of.Name, pause(of.Pause)), time.Time{}
 		}
 		if over := w.ended.Add(of.Pause); !w.ended.IsZero() && over.After(x.Now) {
-			return Answer{v1alpha1.ReasonWaveWaits, words("Wave %s is over, and its pause lasts until %s.", of.Name, moment(over))}, over
+			return answer(v1alpha1.ReasonWaveWaits, "Wave %s is over, and its pause lasts until %s.", of.Name, moment(over)), over
 		}
 	}
 	return Answer{}, time.Time{}
@@ -91,10 +91,10 @@ func (x *pass) stop() Answer {
 	}
 	switch stop := x.policy.Stop; {
 	case stop.Failed > 0 && failed >= stop.Failed:
-		return Answer{v1alpha1.ReasonStopped, words("At least %d maintenances failed, so the policy stops new ones. Delete those that failed.", stop.Failed)}
+		return answer(v1alpha1.ReasonStopped, "At least %d maintenances failed, so the policy stops new ones. Delete those that failed.", stop.Failed)
 	case stop.Overdue > 0 && overdue >= stop.Overdue:
-		return Answer{v1alpha1.ReasonStopped, words("At least %d maintenances take longer than expected, so the policy stops new ones until they end.",
-			stop.Overdue)}
+		return answer(v1alpha1.ReasonStopped, "At least %d maintenances take longer than expected, so the policy stops new ones until they end.",
+			stop.Overdue)
 	}
 	return Answer{}
 }

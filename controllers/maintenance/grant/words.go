@@ -25,6 +25,9 @@ func words(format string, args ...any) string {
 	return text[:cut] + "..."
 }
 
+// answer is an Answer whose message is of bounded length.
+func answer(reason, format string, args ...any) Answer { return Answer{reason, words(format, args...)} }
+
 // moment is a time as messages show it.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04Z") }
 
