@@ -109,6 +109,9 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
+	// EarnsWhere is CEL outside of which the effect earns nothing, because it does not ask for it there; empty for an effect that always
+	// may. An effect with Marks has none.
+	EarnsWhere string
 	// Serves are the operations that the effect carries out where an annotation asks for them.
 	Serves []string
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states

@@ -183,9 +183,14 @@ var effects = []engine.EffectType{
 		Requires: []engine.Requirement{sameMachine, orderOnlyWhileOff, leftToItself, handsOff},
 	},
 	{
-		Name:    EffectMaintain,
-		Asserts: "What the granted maintenance asks for, and nothing else.",
-		Proof:   "The maintenance's own status.",
-		Repeat:  "Nothing.",
+		Name: EffectMaintain, Disruptive: true,
+		Asserts: "Power, boot and locator light are as the granted maintenance asks; under a reference that the manager did not grant, nothing.",
+		Proof:   "The BMC says so; the boot configuration is owned by the maintenance, and the boot operator says Ready.",
+		Repeat:  "Nothing while it holds; follows each change of what the maintenance asks.",
+		Brings:  `boot.purpose == "Maintenance"`,
+		Requires: []engine.Requirement{maintainsTheSameMachine, maintainsInMaintenance, maintainsWithConsent, maintainsNoErase,
+			maintainsNothingLeftToItself, maintainsNoStranger},
+		Earns:      []string{MarkManaged},
+		EarnsWhere: maintains,
 	},
 }

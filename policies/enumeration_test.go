@@ -33,7 +33,7 @@ var domains = map[string][]engine.Value{
 	"bmc.power":             enums("On", "Off", "PoweringOn", "Unknown"),
 	"bmc.health":            enums("OK", "Critical", "Unknown"),
 	"bmc.identity":          enums("Same", "Other", "Unknown"),
-	"boot.purpose":          enums("None", "Probe", "Wipe", "Claim"),
+	"boot.purpose":          enums("None", "Probe", "Wipe", "Claim", "Maintenance"),
 	"boot.ready":            bools(),
 	"boot.unheard":          bools(),
 	"claim.bound":           bools(),
@@ -50,6 +50,8 @@ var domains = map[string][]engine.Value{
 	"wipe.failed":           bools(),
 	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
 	"maintenance.granted":   bools(),
+	"maintenance.ours":      bools(),
+	"maintenance.consented": bools(),
 	"operation.name":        enums("None", "park", "unpark", "retry", "force-off-server"),
 	"operation.entry":       {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"operation.reset":       bools(),
@@ -111,7 +113,9 @@ var further = map[engine.State][]engine.Value{"Error": enums("sanitize"), "Relea
 func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State) bool {
 	switch last {
 	case "boot.purpose":
-		return v.boots(l, state)
+		return v.boots(l, state) && (!v.has("boot.purpose", "Maintenance") || l.Ensures(state, EffectMaintain))
+	case "maintenance.ours":
+		return !v.is("maintenance.ours") || v.is("maintenance.granted")
 	case "boot.unheard":
 		return !v.is("boot.unheard") || v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")
 	case "claim.missing", "claim.power":
@@ -370,10 +374,38 @@ func propertiesOf(v valuation, d engine.Decision) error {
 			return fmt.Errorf("takes a machine for its own that it neither boots nor has for a claim or by consent")
 		}
 	}
+	if err := maintainsOf(v, d); err != nil {
+		return err
+	}
 	if !d.Moves() {
 		return offWaitsForNoBoot(v, d)
 	}
 	return moveOf(v, d)
+}
+
+// maintainsOf checks that a maintenance acts only as the manager granted it. One that another program granted earns and halts nothing.
+func maintainsOf(v valuation, d engine.Decision) error {
+	at := slices.IndexFunc(d.Effects, func(e engine.Effect) bool { return e.Name == EffectMaintain })
+	switch {
+	case at < 0:
+		return nil
+	case !v.is("maintenance.ours"):
+		if len(d.Effects[at].Earns) > 0 || d.Awaits != nil {
+			return fmt.Errorf("a maintenance of another program earns a mark, or is waited for")
+		}
+		return nil
+	case d.From != "Maintenance" || !v.is("maintenance.granted"):
+		return fmt.Errorf("serves a maintenance in %s that does not have the server", d.From)
+	case !v.has("bmc.identity", IdentitySame):
+		return fmt.Errorf("serves a maintenance on a machine that is not known to be the Server's")
+	case !v.is("maintenance.consented"):
+		return fmt.Errorf("serves a maintenance to which the holder did not consent")
+	case v.is("wipe.running") || v.has("boot.purpose", "Wipe"):
+		return fmt.Errorf("serves a maintenance in the middle of an erase")
+	case v.marked(MarkStranger) || (!v.has("bmc.power", "Off") && !v.marked(MarkManaged) && !v.is("operation.consented")):
+		return fmt.Errorf("serves a maintenance on a machine that was found running")
+	}
+	return nil
 }
 
 // earnsManaged says what makes a machine ours: a boot of ours that begins from off, its claim, or consent.

@@ -56,7 +56,7 @@ type BMCFacts struct {
 
 // BootFacts is the boot configuration that our own effect wrote for this entry, known by its UID.
 type BootFacts struct {
-	Purpose string `fact:"purpose" enum:"None,Probe,Wipe,Claim" doc:"What the present boot configuration is for."`
+	Purpose string `fact:"purpose" enum:"None,Probe,Wipe,Claim,Maintenance" doc:"What the present boot configuration is for."`
 	State   string `fact:"state" enum:"None,Pending,Ready,Error" doc:"What the boot operator says of it."`
 	Ready   bool   `fact:"ready" doc:"The boot operator has prepared exactly what our effect asked for."`
 	Unheard bool   `fact:"unheard" doc:"The machine was on for boot.firstWord, and the agent that this entry booted was not heard."`
@@ -95,7 +95,9 @@ type WipeFacts struct {
 
 // MaintenanceFacts is what maintenance asks of the server.
 type MaintenanceFacts struct {
-	Granted bool `fact:"granted" doc:"The server names a maintenance (spec.serverMaintenanceRef), found or not; over once that is cleared."`
+	Granted   bool `fact:"granted" doc:"The server names a maintenance (spec.serverMaintenanceRef), found or not; over once that is cleared."`
+	Ours      bool `fact:"ours" doc:"This manager granted it: the maintenance that the server names exists, and has the UID on record."`
+	Consented bool `fact:"consented" quiet:"true" doc:"No claim is written on the server, it is released, or the one on record was asked."`
 }
 
 // OperationFacts is what somebody asked for by annotation.

@@ -84,28 +84,32 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 36:
 		return engine.BoolValue(f.Maintenance.Granted)
 	case 37:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.BoolValue(f.Maintenance.Ours)
 	case 38:
-		return engine.IntValue(f.Operation.Entry)
+		return engine.BoolValue(f.Maintenance.Consented)
 	case 39:
-		return engine.BoolValue(f.Operation.Reset)
+		return oneOf(f.Operation.Name, operationWords)
 	case 40:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.IntValue(f.Operation.Entry)
 	case 41:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Reset)
 	case 42:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.BoolValue(f.Operation.Consented)
 	case 43:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 44:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.StringValue(f.Hardware.Model)
 	case 45:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 46:
-		return engine.BoolValue(f.Inventory.Changed)
+		return engine.IntValue(f.Hardware.Cores)
 	case 47:
-		return engine.BoolValue(f.Inventory.Lost)
+		return engine.IntValue(f.Hardware.Disks)
 	case 48:
+		return engine.BoolValue(f.Inventory.Changed)
+	case 49:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 50:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}
@@ -117,7 +121,7 @@ var (
 	bmcPowerWords            = []string{"On", "Off", "Paused", "PoweringOn", "PoweringOff", "Unknown"}
 	bmcHealthWords           = []string{"OK", "Warning", "Critical", "Unknown"}
 	bmcIdentityWords         = []string{"Same", "Other", "Unknown"}
-	bootPurposeWords         = []string{"None", "Probe", "Wipe", "Claim"}
+	bootPurposeWords         = []string{"None", "Probe", "Wipe", "Claim", "Maintenance"}
 	bootStateWords           = []string{"None", "Pending", "Ready", "Error"}
 	claimPowerWords          = []string{"On", "Off", "None"}
 	policySanitizationWords  = []string{"required", "none"}

@@ -31,6 +31,8 @@ type Observation struct {
 	Claim *v1alpha1.ServerClaim
 	// Boot is the boot configuration of the present entry; nil where there is none.
 	Boot *v1alpha1.ServerBootConfiguration
+	// Maintenance is what spec.serverMaintenanceRef names; nil where it was not found.
+	Maintenance *v1alpha1.ServerMaintenance
 	// Inventory is what is known of the machine beyond its Server; nil where there is nothing.
 	Inventory *policyv1alpha1.ServerInventory
 	// Proof is what was found out about a server whose status.lifecycle was pruned.
@@ -193,7 +195,9 @@ func (o Observation) claimFacts() ClaimFacts {
 // maintenanceFacts: whoever grants a maintenance writes it on the server, and it is over when that is cleared. That the
 // object named is not found, or is being deleted, ends nothing: somebody's hands may be on the machine still.
 func (o Observation) maintenanceFacts() MaintenanceFacts {
-	return MaintenanceFacts{Granted: o.Server.Spec.ServerMaintenanceRef != nil}
+	s := o.Server
+	return MaintenanceFacts{Granted: s.Spec.ServerMaintenanceRef != nil, Ours: MaintenanceIsOurs(s, o.Maintenance),
+		Consented: MaintenanceConsented(s)}
 }
 
 func (o Observation) probeFacts() ProbeFacts {

@@ -12,6 +12,12 @@ const (
 	RuleClearOnlyOnProof     = "ClearOnlyOnProof"
 )
 
+// RuleNoRebootWithoutConsent is what a maintenance waits for while a claim holds its server that was not asked.
+const RuleNoRebootWithoutConsent = "NoRebootWithoutConsent"
+
+// maintains says where a maintenance may switch its machine on, which makes it ours.
+const maintains = `maintenance.ours && maintenance.consented && bmc.power == "Off" && !marked("Stranger")`
+
 // noWipeHere says that nothing of a wipe stands or runs in a state that may have one booted.
 const noWipeHere = `(bmc.power == "Off" && boot.purpose != "Wipe" && !wipe.running)`
 
@@ -235,6 +241,38 @@ var (
 	orderOnlyWhileOff = engine.Requirement{
 		Rule: "OrderOnlyWhileOff", Must: `bmc.power == "Off"`,
 		Doc: "what a running machine boots next is never changed",
+	}
+	// What a maintenance asks for is done where the manager granted it, and nowhere else: a reference that another program or a person wrote
+	// asks for nothing that this manager could do. The effect holds there, so that no bundle that names it is halted by that.
+	//
+	// Nothing of these halts a server on which people work: whatever does not hold is waited for, and shown.
+	maintainsTheSameMachine = engine.Requirement{
+		Rule: "IdentityFirst", Must: `!maintenance.ours || bmc.identity == "Same"`, Awaits: `maintenance.ours && bmc.identity != "Same"`,
+		Doc: "nothing is written to a machine whose identity is not the Server's",
+	}
+	maintainsWithConsent = engine.Requirement{
+		Rule: RuleNoRebootWithoutConsent, Must: `!maintenance.ours || maintenance.consented`,
+		Awaits: `maintenance.ours && !maintenance.consented`,
+		Doc:    "a maintenance does nothing to a machine that a claim holds which was neither asked nor told",
+	}
+	maintainsNoErase = engine.Requirement{
+		Rule: "NeverCutAnErase", Must: `!maintenance.ours || (!wipe.running && boot.purpose != "Wipe")`,
+		Awaits: `maintenance.ours && (wipe.running || boot.purpose == "Wipe")`,
+		Doc:    "power is never cut in the middle of an erase",
+	}
+	maintainsNoStranger = engine.Requirement{
+		Rule: "NotAStranger", Must: `!maintenance.ours || bmc.power == "Off" || marked("Managed") || operation.consented`,
+		Awaits: `maintenance.ours && bmc.power != "Off" && !marked("Managed") && !operation.consented`,
+		Doc:    "a machine found running is not ours to stop",
+	}
+	maintainsNothingLeftToItself = engine.Requirement{
+		Rule: "LeftToItself", Must: `!maintenance.ours || !marked("Stranger")`, Awaits: `maintenance.ours && marked("Stranger")`,
+		Doc: "a machine that was found running is left to itself, on or off, until a claim turns out to hold it or a user consents",
+	}
+	// In another state other effects have power and boot.
+	maintainsInMaintenance = engine.Requirement{
+		Rule: "ServedInMaintenance", Must: `!maintenance.ours || lifecycle.state == "Maintenance"`,
+		Doc: "what a maintenance asks for is done in state Maintenance only, where nothing else is done",
 	}
 	forgetOnlyWhenClean = engine.Requirement{
 		Rule: "ForgetOnlyWhenClean", Must: `!marked("Dirty")`,

@@ -91,6 +91,10 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 		"a maintenance takes nothing out of service": {
 			[]string{"when: inService && !wiping && !wipeBooted, except", "when: inService && !wiping && !wipeBooted && critical, except"},
 			[]string{"safety-effect Available", "safety-effect Cleanup", "safety-effect Discovery", "safety-effect Error", "safety-effect Released", "safety-effect Reserved"}},
+		"what a maintenance asks for is done to a machine that is parked": {
+			[]string{"means: Off and handed to somebody outside; nothing is touched.\n    stable: true\n",
+				"means: Off and handed to somebody outside; nothing is touched.\n    stable: true\n    ensure: [AsMaintenanceAsks]\n"},
+			[]string{"safety-effect Parked"}},
 		"a wipe's boot is prepared beside an erase": {
 			[]string{"{do: BootWipe, when: \"!unheard && (wipeBoot || poweredOff || !wiping)\"}", "{do: BootWipe, when: \"!unheard\"}"}, []string{"safety-effect Cleanup"}},
 	} {

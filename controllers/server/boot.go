@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -28,48 +27,57 @@ func (v bootShell) asClaimed(ctx context.Context) loop.Progress {
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}
-	in := boots.ClaimInput{Server: v.server, Claim: v.claim, Found: v.boot}
-	if boots.ClaimStands(in) {
+	in := boots.OwnedInput{Server: v.server, Owner: boots.OfClaim(v.server, v.claim), Found: v.boot}
+	if in.Stands() {
 		return loop.Holds()
 	}
-	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+	return v.keepOwned(ctx, in, v.claim, &v.server.Spec.BootConfigurationRef)
+}
+
+// keepOwned brings the boot configuration of an owner to what the owner asks, and has the server name it.
+func (v bootShell) keepOwned(ctx context.Context, in boots.OwnedInput, owner client.Object, ref **v1alpha1.ObjectReference,
+	actions ...fleet.Action) loop.Progress {
+	if p, ok := v.permitted(ctx, append([]fleet.Action{fleet.Setting}, actions...)...); !ok {
 		return p
 	}
-	key := types.NamespacedName{Namespace: v.claim.Namespace, Name: v.claim.Name}
+	key := client.ObjectKeyFromObject(owner)
 	if in.Found == nil || client.ObjectKeyFromObject(in.Found) != key {
 		var err error
 		if in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name); err != nil {
 			return loop.Broken(err)
 		}
 	}
-	return v.followClaim(ctx, in)
+	p, stands := v.followOwner(ctx, in, owner)
+	if stands {
+		*ref = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
+	}
+	return p
 }
 
-// followClaim takes the steps that bring the claim's boot configuration to what the claim asks.
-func (v bootShell) followClaim(ctx context.Context, in boots.ClaimInput) loop.Progress {
+// followOwner takes the steps that bring the boot configuration of an owner to what the owner asks, and says whether it stands.
+func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner client.Object) (p loop.Progress, stands bool) {
 	for {
-		switch out := boots.ForClaim(in); out.Step {
+		switch out := boots.ForOwner(in); out.Step {
 		case boots.Create:
-			if err := v.create(ctx, v.claim, out.Boot); err != nil {
-				return goingOrBroken(err, v.claim.Namespace)
+			if err := v.create(ctx, owner, out.Boot); err != nil {
+				return goingOrBroken(err, owner.GetNamespace()), false
 			}
 			in.Found = out.Boot
 		case boots.Update:
 			if err := v.Client.Update(ctx, out.Boot); err != nil {
-				return conflictOrBroken(err)
+				return conflictOrBroken(err), false
 			}
 			in.Found, in.Updated = out.Boot, true
 		case boots.HandOver:
 			err := v.Client.Status().Patch(ctx, out.Boot, client.MergeFromWithOptions(in.Found, client.MergeFromWithOptimisticLock{}))
 			if err != nil {
-				return conflictOrBroken(err)
+				return conflictOrBroken(err), false
 			}
-			return out.Progress
+			return out.Progress, false
 		case boots.Refer:
-			v.server.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: v.claim.Namespace, Name: v.claim.Name}
-			return loop.Holds()
+			return loop.Holds(), true
 		default:
-			return out.Progress
+			return out.Progress, false
 		}
 	}
 }

@@ -98,11 +98,17 @@ type decided struct {
 	inventory *policyv1alpha1.ServerInventory
 	settings  bundle.Settings
 	wiping    bool
+	// maintenance is what is asked for by which the action is done; nil where it is done for something else.
+	maintenance *v1alpha1.ServerMaintenance
 }
 
 func (v *scope) decided() decided {
-	return decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
+	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
 		settings: v.settings(), wiping: v.facts.Wipe.Running}
+	if (maintenanceShell{v}).served() {
+		d.maintenance = v.maintenance
+	}
+	return d
 }
 
 // heldBack says why one of the actions may not be done any more, though it was permitted.
@@ -131,7 +137,7 @@ func (d decided) stale(ctx context.Context) (string, error) {
 	if stale := differs(d.server, now); stale != "" {
 		return stale, nil
 	}
-	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.wipeDiffers, d.claimDiffers} {
+	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.wipeDiffers, d.claimDiffers, d.maintenanceDiffers} {
 		if stale, err := look(ctx); err != nil || stale != "" {
 			return stale, err
 		}
@@ -225,6 +231,8 @@ func differs(was, now *v1alpha1.Server) string {
 		{"the ignore annotation", v1alpha1.Ignored(now)},
 		{"the claim reference", !equality.Semantic.DeepEqual(now.Spec.ServerClaimRef, was.Spec.ServerClaimRef)},
 		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
+		{"the grant of the maintenance", annotated(now, was, v1alpha1.MaintenanceUIDAnnotation) ||
+			annotated(now, was, v1alpha1.MaintenanceClaimAnnotation)},
 		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
 		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},
 		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation) && !(managed(was) && managed(now))},

@@ -51,6 +51,9 @@ func (v effectShell) applyEffects(ctx context.Context, d engine.Decision) loop.O
 
 // await waits for a safety rule, on word of the machine.
 func (v effectShell) await(a engine.Awaited) loop.Progress {
+	if a.Rule == policies.RuleNoRebootWithoutConsent {
+		return loop.Waiting(a.Rule, a.Message, 0) // no word of the machine ends that
+	}
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
@@ -93,7 +96,7 @@ func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Pr
 	case policies.EffectApplyBootOrder:
 		return settingShell(v).applyBootOrder(ctx)
 	case policies.EffectMaintain:
-		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
+		return maintenanceShell(v).asAsked(ctx, effect)
 	}
 	return loop.Failing("UnknownEffect", "this version cannot carry out "+effect.Name, 0)
 }

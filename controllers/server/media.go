@@ -25,8 +25,8 @@ type wayIn struct {
 	mode redfish.BootMode
 	// service begins the URLs of images that are ours.
 	service string
-	// inserted says that an image of ours may be in a drive.
-	inserted bool
+	// inserted says that an image of ours may be in a drive, and overridden that a boot override stands.
+	inserted, overridden bool
 }
 
 // bootWays decides how the machine is to be booted.
@@ -82,7 +82,24 @@ func (w wayIn) by(ctx context.Context, bmc redfish.BMC, uri string, want redfish
 	if err != nil {
 		return err
 	}
+	if way == (boots.Way{}) {
+		return w.byOwnOrder(ctx, bmc, uri, want)
+	}
 	return bmc.PowerOnOnce(ctx, uri, want, way.Target, w.mode)
+}
+
+// byOwnOrder switches the machine on so that it boots as it would by itself.
+func (w wayIn) byOwnOrder(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error {
+	if w.overridden {
+		err := bmc.ClearBoot(ctx, uri, want)
+		if redfish.MayHaveHappened(err) {
+			return &redfish.NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return bmc.Reset(ctx, uri, want, redfish.ActionOn)
 }
 
 // ejectOurs ejects the images of the boot service. A BMC without drives holds none.

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -53,6 +54,8 @@ type powerShell struct {
 	source string
 	earns  []string
 	way    wayIn
+	// under is what a power change is besides, so that freezes of that hold it back.
+	under []fleet.Action
 }
 
 // powerOn makes the machine run from the boot configuration in force.
@@ -116,7 +119,8 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 		}
 		return out.Progress
 	}
-	if p, ok := v.permitted(ctx, out.Actions...); !ok { // order 5: budgets count from when permission is given
+	actions := slices.Concat(out.Actions, s.under)
+	if p, ok := v.permitted(ctx, actions...); !ok { // order 5: budgets count from when permission is given
 		return p
 	}
 	v.server.Status.Lifecycle.Request = out.Request
@@ -126,7 +130,7 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 	if out.Ask == v1alpha1.PowerActionOn {
 		bootShell{v}.recordMedia(s.way.ways)
 	}
-	id, guarded := power.RequestID(out.Request), v.guarded(s.call(out.Ask), out.Actions...)
+	id, guarded := power.RequestID(out.Request), v.guarded(s.call(out.Ask), actions...)
 	return out.Progress.Then(func() { // order 1: the record is stored before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id)
 		v.Cache.DoLater(v.server.Name, v.target, id, guarded)

@@ -56,9 +56,11 @@ type scope struct {
 
 // objects are the objects beside the server that its facts are made of.
 type objects struct {
-	claim     *v1alpha1.ServerClaim
-	boot      *v1alpha1.ServerBootConfiguration
-	inventory *policyv1alpha1.ServerInventory
+	claim *v1alpha1.ServerClaim
+	boot  *v1alpha1.ServerBootConfiguration
+	// maintenance is the one that the server names; it is looked up only where the manager granted it.
+	maintenance *v1alpha1.ServerMaintenance
+	inventory   *policyv1alpha1.ServerInventory
 	// proof is what was found out past the cache about a server whose status.lifecycle was pruned.
 	proof policies.Proof
 	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
@@ -159,6 +161,12 @@ func (v readShell) readObjects(ctx context.Context) error {
 	if err := (operationShell(v)).readHolder(ctx); err != nil {
 		return err
 	}
+	if ref := s.Spec.ServerMaintenanceRef; ref != nil && s.Annotations[v1alpha1.MaintenanceUIDAnnotation] != "" {
+		var err error
+		if v.maintenance, err = find[v1alpha1.ServerMaintenance](ctx, v.Client, ref.Namespace, ref.Name); err != nil {
+			return err
+		}
+	}
 	return v.readBoot(ctx)
 }
 
@@ -208,12 +216,20 @@ func (v *scope) inventoryName() string {
 // for the present entry.
 func (v readShell) readBoot(ctx context.Context) error {
 	ref := v.server.Spec.BootConfigurationRef
+	served := maintenanceShell(v).served()
+	if served { // whatever boots elsewhere is nothing to a maintenance
+		ref = v.server.Spec.MaintenanceBootConfigurationRef
+	}
 	if ref == nil {
 		return nil
 	}
 	boot, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Client, ref.Namespace, ref.Name)
 	if err != nil || boot == nil {
 		return err
+	}
+	if served {
+		maintenanceShell(v).takeBoot(boot)
+		return nil
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
 		if v.claim != nil && boots.OwnedByClaim(boot, v.claim) { // also one that another operator of this API wrote
@@ -328,7 +344,7 @@ func (v *scope) deadlines() gates.Clock {
 // observation is what the facts are made of, without the time that counts.
 func (v *scope) observation() policies.Observation {
 	return policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
-		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
+		Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {

@@ -97,6 +97,11 @@ func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 // state without this effect the light stays as it is. A light that cannot be set holds nothing back.
 func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Progress {
 	wanted, byState := v.wantedLight(effect)
+	return v.show(ctx, wanted, byState, "led-")
+}
+
+// show switches the light, unless wanted is empty. What names the request for one wish.
+func (v settingShell) show(ctx context.Context, wanted redfish.IndicatorLED, byState bool, what string) loop.Progress {
 	shown := v.reading.Value.LED
 	if !v.reading.Reachable() || shown == redfish.LEDUnknown || shown == "" {
 		return loop.Holds()
@@ -105,7 +110,7 @@ func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Pro
 	if wanted == "" || shown == wanted {
 		return loop.Holds()
 	}
-	id := jobID(v.server, "led-"+string(wanted))
+	id := jobID(v.server, what+string(wanted))
 	job := v.job(id)
 	if job.Known && (job.Err == nil || !v.repeats(id, job, "LocatorFailed", "the locator light could not be set: ")) {
 		return loop.Holds()

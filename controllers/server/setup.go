@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,6 +69,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Named("server").
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(s.ofClaim)).
+		Watches(&v1alpha1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(ofMaintenance), builder.WithPredicates(maintenanceChanged())).
 		Watches(&v1alpha1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
 		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
@@ -186,6 +188,15 @@ func ofBoot(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{request(boot.Spec.ServerRef.Name)}
 }
 
+// ofMaintenance wakes the server that a maintenance is for.
+func ofMaintenance(_ context.Context, o client.Object) []reconcile.Request {
+	m, ok := o.(*v1alpha1.ServerMaintenance)
+	if !ok || m.Spec.ServerRef.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{request(m.Spec.ServerRef.Name)}
+}
+
 // ofInventory wakes the server of the machine that reported.
 func (s *subject) ofInventory(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
@@ -271,5 +282,13 @@ func bmcChanged() predicate.Predicate {
 			was.Annotations[v1alpha1.BootWaysAnnotation] != now.Annotations[v1alpha1.BootWaysAnnotation] ||
 			was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation] ||
 			was.Annotations[v1alpha1.SystemUUIDsAnnotation] != now.Annotations[v1alpha1.SystemUUIDsAnnotation]
+	})
+}
+
+// maintenanceChanged passes changes of what a maintenance asks for. What its status says of waiting is no news to the server.
+func maintenanceChanged() predicate.Predicate {
+	return onChange(func(was, now *v1alpha1.ServerMaintenance) bool {
+		return was.Generation != now.Generation || was.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
+			was.Status.State != now.Status.State || !maps.Equal(was.Annotations, now.Annotations)
 	})
 }

@@ -214,6 +214,33 @@ states:
 	}
 }
 
+// An effect that earns something only here or there asks for it there only: elsewhere no rule of the mark holds it back.
+func TestAnEffectEarnsNothingWhereItAsksForNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts facts
+		want  string
+		halts bool
+	}{
+		"where it asks":                     {machine("Kept"), "BootImage, Keep Adopted Dirty, BootImage", false},
+		"where it does not":                 {machine("Kept").with("bmc.power", engine.EnumValue("On")), "BootImage, Keep, BootImage", false},
+		"nor is it halted by the mark":      {machine("Kept").with("bmc.power", engine.EnumValue("On")).with("claim.bound", engine.BoolValue(true)), "BootImage, Keep, BootImage", false},
+		"it is where it asks":               {machine("Kept").with("claim.bound", engine.BoolValue(true)), "", true},
+		"and where that cannot be told":     {machine("Kept").with("bmc.power", engine.Value{}), "", true},
+		"what is earned is earned for good": {machine("Kept").with("lifecycle.marks", engine.SetValue([]string{"Adopted", "Dirty"})), "BootImage, Keep, BootImage", false},
+	} {
+		v := careful()
+		v.Effects[3].EarnsWhere = `bmc.power == "Off"`
+		l, found, err := Compile("lifecycle.yaml", []byte(blinking), v)
+		if err != nil || found.Err() != nil {
+			t.Fatal(err, found)
+		}
+		d := l.Decide(observed{words: l.vocabulary, facts: c.facts})
+		if got := strings.Join(steps(d), ", "); got != c.want || (d.Halt != nil) != c.halts {
+			t.Errorf("%s: does %q, halted by %+v", name, got, d.Halt)
+		}
+	}
+}
+
 func TestAMistakeInWhatIsAwaitedIsOneOfTheVocabulary(t *testing.T) {
 	v := careful()
 	v.Effects[0].Requires[0].Awaits = `bmc.power == "Dimmed"`

@@ -321,8 +321,9 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 			return effects, nil
 		}
 		effect := a.Effect
+		earns, _ := e.l.safety.earns(effect.Name, &e.in) // asked before, and it did not fail
 		for _, mark := range a.Kind.Earns {
-			if !stored.Has(mark) {
+			if earns && !stored.Has(mark) {
 				effect.Earns = append(effect.Earns, mark)
 			}
 		}

@@ -20,6 +20,8 @@ type Safety struct {
 	Effect, Stays map[string][]*Requirement
 	// Marks are those that each effect needs stored first, or earns.
 	Marks map[string][]string
+	// EarnsWhere is, by effect, where alone it earns its marks. An effect that may always is not listed.
+	EarnsWhere map[string]*Expression
 	// Brings is, by effect, what holds only in states that have the effect.
 	Brings            map[string]*Expression
 	Axioms, AfterMove []*Expression
@@ -62,12 +64,16 @@ func compileSafety(g *language) (*Safety, error) {
 	v := g.vocabulary
 	s := &Safety{Enter: requirementsBy(c, v.Enter), Arrive: requirementsBy(c, v.Arrive), Leave: requirementsBy(c, v.Leave),
 		Clear: requirementsBy(c, v.Clear), Set: requirementsBy(c, v.Set),
-		Effect: map[string][]*Requirement{}, Stays: map[string][]*Requirement{}, Marks: map[string][]string{}, Brings: map[string]*Expression{},
+		Effect: map[string][]*Requirement{}, Stays: map[string][]*Requirement{}, Marks: map[string][]string{},
+		EarnsWhere: map[string]*Expression{}, Brings: map[string]*Expression{},
 		Axioms: c.axioms(v.Axioms), AfterMove: c.axioms(v.AfterMove)}
 	for i := range v.Effects {
 		e := &v.Effects[i]
 		s.Marks[e.Name] = slices.Concat(e.Marks, e.Earns)
 		s.Effect[e.Name], s.Stays[e.Name] = c.requirements(e.Requires), c.requirements(e.Stays)
+		if e.EarnsWhere != "" {
+			s.EarnsWhere[e.Name] = c.asked(e.Name, e.EarnsWhere)
+		}
 		if e.Brings != "" {
 			s.Brings[e.Name] = c.expression(e.Name, e.Brings)
 		}
@@ -133,14 +139,27 @@ func firstBreach(all []*Requirement, in *activation) *breach {
 // returns the first requirement that is broken, and the first before it of which it is still open whether it will hold.
 func (s *Safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *Requirement) {
 	broken, open = firstBrokenOrOpen(s.Effect[name], in)
+	earns, err := s.earns(name, in)
+	if err != nil && broken == nil {
+		broken = &breach{requirement: &Requirement{Rule: name}, err: err}
+	}
 	for _, mark := range s.Marks[name] {
-		if broken == nil && !stored.Has(mark) {
+		if broken == nil && earns && !stored.Has(mark) {
 			var openMark *Requirement
 			broken, openMark = firstBrokenOrOpen(s.Set[mark], in)
 			open = cmp.Or(open, openMark)
 		}
 	}
 	return broken, open
+}
+
+// earns says that an effect may earn its marks by these facts. One that sets marks first, or always may earn them, does.
+func (s *Safety) earns(name string, in *activation) (bool, error) {
+	where := s.EarnsWhere[name]
+	if where == nil {
+		return true, nil
+	}
+	return in.holds(where)
 }
 
 func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open *Requirement) {

@@ -28,7 +28,7 @@ func init() { // the table and what is in it know each other
 		"ResetAsAsked":      (*player).resetAsAsked,
 		"ApplyBootOrder":    (*player).applyBootOrder,
 		"Locate":            func(*player, *World) progress { return holds },
-		"AsMaintenanceAsks": func(*player, *World) progress { return holds },
+		"AsMaintenanceAsks": (*player).asMaintenanceAsks,
 	}
 }
 
@@ -195,6 +195,33 @@ func (p *player) resetAsAsked(w *World) progress {
 		w.runWhatIsThere()
 	}
 	w.Op = NoOperation
+	return changed
+}
+
+// asMaintenanceAsks waits wherever a safety rule does not hold, so that a maintenance halts nothing. What comes up boots as it would by
+// itself, or something harmless.
+func (p *player) asMaintenanceAsks(w *World) progress {
+	switch {
+	case !w.Granted || w.On != w.ServiceOff:
+		return holds
+	case !w.reached() || !w.consented() || w.Wipe == Erasing || w.Boot == Wiper || w.Marks&foreign != 0,
+		w.On && w.Marks&managed == 0 && !p.consents(w):
+		return pending
+	}
+	if !p.m.in(w, "Maintenance") {
+		p.breaks(HandsOff, "what a maintenance asks for is done beside what the state does")
+	}
+	if w.On {
+		p.judgeStop(w, w.consented())
+		w.shutDown()
+		return changed
+	}
+	w.Marks |= managed
+	w.Ours, w.Kept, w.Seen = true, true, false
+	if w.startsFromNetwork() {
+		p.judgeBoot(w)
+	}
+	w.runWhatIsThere()
 	return changed
 }
 

@@ -48,6 +48,8 @@ const (
 	wipeFailed
 	wipeBudget
 	maintenance
+	maintenanceOurs
+	maintenanceConsented
 	operationName
 	operationEntry
 	operationReset
@@ -106,34 +108,36 @@ var vocabulary = [factCount]factType{
 	bootState:     {"boot.state", cel.StringType, []any{"None", "Pending", "Ready"}},
 	bootReady:     {"boot.ready", cel.BoolType, truths},
 	// Every agent of this world is heard, or its machine is taken for dead; nor does any disk hold data before the first claim.
-	bootUnheard:      {"boot.unheard", cel.BoolType, []any{false}},
-	requestRefused:   {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
-	claimBound:       {"claim.bound", cel.BoolType, truths},
-	claimReleased:    {"claim.released", cel.BoolType, truths},
-	claimBinding:     {"claim.binding", cel.BoolType, truths},
-	claimMissing:     {"claim.missing", cel.BoolType, truths},
-	claimPower:       {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
-	probeEntry:       {"probe.entry", cel.IntType, entries},
-	probeComplete:    {"probe.complete", cel.BoolType, truths},
-	dataFound:        {"probe.dataFound", cel.BoolType, []any{false}},
-	wipeEntry:        {"wipe.entry", cel.IntType, entries},
-	wipeRunning:      {"wipe.running", cel.BoolType, truths},
-	wipeVerified:     {"wipe.verified", cel.BoolType, truths},
-	wipeFailed:       {"wipe.failed", cel.BoolType, truths},
-	wipeBudget:       {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
-	maintenance:      {"maintenance.granted", cel.BoolType, truths},
-	operationName:    {"operation.name", cel.StringType, words(operationNames[:])},
-	operationEntry:   {"operation.entry", cel.IntType, entries},
-	operationReset:   {"operation.reset", cel.BoolType, truths},
-	consented:        {"operation.consented", cel.BoolType, truths},
-	manufacturer:     {"hardware.manufacturer", cel.StringType, []any{""}},
-	model:            {"hardware.model", cel.StringType, []any{""}},
-	memory:           {"hardware.memoryGiB", cel.IntType, []any{int64(0)}},
-	cores:            {"hardware.cores", cel.IntType, []any{int64(0)}},
-	disks:            {"hardware.disks", cel.IntType, []any{int64(0)}},
-	inventoryChanged: {"inventory.changed", cel.BoolType, []any{false}},
-	inventoryLost:    {"inventory.lost", cel.BoolType, []any{false}},
-	sanitization:     {"policy.sanitization", cel.StringType, []any{"required", "none"}},
+	bootUnheard:          {"boot.unheard", cel.BoolType, []any{false}},
+	requestRefused:       {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
+	claimBound:           {"claim.bound", cel.BoolType, truths},
+	claimReleased:        {"claim.released", cel.BoolType, truths},
+	claimBinding:         {"claim.binding", cel.BoolType, truths},
+	claimMissing:         {"claim.missing", cel.BoolType, truths},
+	claimPower:           {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
+	probeEntry:           {"probe.entry", cel.IntType, entries},
+	probeComplete:        {"probe.complete", cel.BoolType, truths},
+	dataFound:            {"probe.dataFound", cel.BoolType, []any{false}},
+	wipeEntry:            {"wipe.entry", cel.IntType, entries},
+	wipeRunning:          {"wipe.running", cel.BoolType, truths},
+	wipeVerified:         {"wipe.verified", cel.BoolType, truths},
+	wipeFailed:           {"wipe.failed", cel.BoolType, truths},
+	wipeBudget:           {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
+	maintenance:          {"maintenance.granted", cel.BoolType, truths},
+	maintenanceOurs:      {"maintenance.ours", cel.BoolType, truths},
+	maintenanceConsented: {"maintenance.consented", cel.BoolType, truths},
+	operationName:        {"operation.name", cel.StringType, words(operationNames[:])},
+	operationEntry:       {"operation.entry", cel.IntType, entries},
+	operationReset:       {"operation.reset", cel.BoolType, truths},
+	consented:            {"operation.consented", cel.BoolType, truths},
+	manufacturer:         {"hardware.manufacturer", cel.StringType, []any{""}},
+	model:                {"hardware.model", cel.StringType, []any{""}},
+	memory:               {"hardware.memoryGiB", cel.IntType, []any{int64(0)}},
+	cores:                {"hardware.cores", cel.IntType, []any{int64(0)}},
+	disks:                {"hardware.disks", cel.IntType, []any{int64(0)}},
+	inventoryChanged:     {"inventory.changed", cel.BoolType, []any{false}},
+	inventoryLost:        {"inventory.lost", cel.BoolType, []any{false}},
+	sanitization:         {"policy.sanitization", cel.StringType, []any{"required", "none"}},
 }
 
 func words(all []string) []any {
@@ -161,7 +165,7 @@ func (m *Machine) read(w *World) reading {
 	r[parked] = bit(w.ParkNote && w.Lost)
 	r[sanitization] = bit(m.waived)
 	r[consented] = bit(w.Consent || m.takesOver)
-	r[maintenance] = bit(w.Serviced)
+	r[maintenance], r[maintenanceOurs], r[maintenanceConsented] = bit(w.Serviced), bit(w.Granted), bit(w.consented())
 	r[bootPurpose], r[bootReady] = uint8(w.Boot), bit(w.BootReady)
 	if w.Boot != Nothing {
 		r[bootState] = 1 + r[bootReady]

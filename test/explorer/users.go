@@ -57,7 +57,7 @@ var claimEvents = []event{
 	{"a claim and its server are made to name each other by hand", false, func(_ *player, w *World) bool {
 		could := !w.Ref && w.Claim == NoClaim && w.Data == NoData
 		if could {
-			w.Ref, w.Claim, w.Record, w.Holder, w.WantsOff = true, Bound, false, true, false
+			w.Ref, w.Claim, w.Record, w.Holder, w.WantsOff, w.Agreed = true, Bound, false, true, false, false
 		}
 		return could
 	}},
@@ -91,7 +91,18 @@ var userEvents = []event{
 		return could
 	}},
 	{"a maintenance begins", false, func(_ *player, w *World) bool { return flip(&w.Serviced, true) }},
-	{"the maintenance is over", false, func(_ *player, w *World) bool { return flip(&w.Serviced, false) }},
+	{"a maintenance of ours begins", false, func(_ *player, w *World) bool {
+		could := flip(&w.Serviced, true)
+		if could {
+			w.Granted, w.Agreed = true, w.bound()
+		}
+		return could
+	}},
+	{"the maintenance asks for power Off", false, func(_ *player, w *World) bool { return w.Granted && flip(&w.ServiceOff, true) }},
+	{"the maintenance is over", false, func(_ *player, w *World) bool {
+		w.Granted, w.Agreed, w.ServiceOff = false, false, false
+		return flip(&w.Serviced, false)
+	}},
 	{"somebody asks to park it", false, asks(Park)},
 	{"somebody asks to unpark it", false, asks(Unpark)},
 	{"somebody asks to retry", false, asks(Retry)},

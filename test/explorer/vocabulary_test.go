@@ -33,8 +33,8 @@ func TestTheExplorerKnowsEveryWordOfABundle(t *testing.T) {
 
 // ofTheShell are the safety rules that no lifecycle can break in the explorer's world, because whoever writes to a BMC
 // compares the identity right before, and an ignored server is not visited. Nor is there a power between On and Off in that
-// world: OffForMaintenance is waited for wherever it does not hold, so that no lifecycle can break it.
-var ofTheShell = map[explorer.Rule]bool{"IdentityFirst": true, "OffForMaintenance": true}
+// world: OffForMaintenance is waited for wherever it does not hold, so that no lifecycle can break it. So is NoRebootWithoutConsent.
+var ofTheShell = map[explorer.Rule]bool{"IdentityFirst": true, "OffForMaintenance": true, "NoRebootWithoutConsent": true}
 
 // judgedBy tells under which rule the explorer judges what a safety rule keeps from happening: by what it does to machines.
 var judgedBy = map[explorer.Rule]explorer.Rule{
@@ -44,6 +44,7 @@ var judgedBy = map[explorer.Rule]explorer.Rule{
 	"ParkedUntilAsked":     explorer.HandsOff,
 	"ProbeBeginsFromOff":   explorer.RunningBootKept,
 	"WipeBeginsFromOff":    explorer.RunningBootKept,
+	"ServedInMaintenance":  explorer.HandsOff,
 	"NeverWipeByReset":     explorer.NeverWipeRetained,
 }
 

@@ -18,6 +18,10 @@ type World struct {
 	// The Server's spec and annotations.
 	Ref, Retain, Record, Holder, Consent, Serviced, ParkNote bool
 
+	// The maintenance that the Server names, as Serviced says: whether we granted it, whether the claim that holds the machine was asked, and
+	// whether it asks for power Off rather than On.
+	Granted, Agreed, ServiceOff bool
+
 	// The claim, whether or not the Server names it.
 	Claim    Claim
 	WantsOff bool
@@ -147,6 +151,9 @@ const (
 
 // bound says that both references agree, and that no release is recorded.
 func (w *World) bound() bool { return w.Claim == Bound && w.Ref && !w.Record }
+
+// consented says that nobody holds the machine but who agreed to its maintenance.
+func (w *World) consented() bool { return !w.Ref || w.Record || w.Agreed }
 
 // retained says that the data is to be kept.
 func (w *World) retained() bool { return w.Ref && w.Retain }

@@ -43,69 +43,93 @@ type Output struct {
 	Boot *v1alpha1.ServerBootConfiguration
 }
 
-// ClaimInput is everything that a decision about a claim's boot configuration depends on. ForClaim changes none of it.
-type ClaimInput struct {
+// Owner is an object that has a boot configuration of its own name, which goes with it.
+type Owner struct {
+	metav1.Object
+	// Kind is its kind, and Called what messages call it.
+	Kind, Called string
+	// Purpose is what the boot is for, and Spec what it boots.
+	Purpose string
+	Spec    v1alpha1.ServerBootConfigurationSpec
+	// Remedy is what to do where another object has the name.
+	Remedy string
+}
+
+// OfClaim is a claim, as the owner of the boot that it asks for.
+func OfClaim(s *v1alpha1.Server, claim *v1alpha1.ServerClaim) Owner {
+	spec := v1alpha1.ServerBootConfigurationSpec{Image: claim.Spec.Image, IgnitionSecretRef: claim.Spec.IgnitionSecretRef.DeepCopy()}
+	spec.ServerRef.Name = s.Name
+	return Owner{Object: claim, Kind: "ServerClaim", Called: "claim", Purpose: v1alpha1.BootPurposeClaim, Spec: spec,
+		Remedy: "delete it, or claim under another name"}
+}
+
+// Owns says that a boot configuration is the owner's, whoever wrote it.
+func (o Owner) Owns(b *v1alpha1.ServerBootConfiguration) bool {
+	owner := metav1.GetControllerOf(b)
+	return owner != nil && owner.Kind == o.Kind && owner.UID == o.GetUID()
+}
+
+// OwnedInput is everything that a decision about the boot configuration of an owner depends on. ForOwner changes none of it.
+type OwnedInput struct {
 	Server *v1alpha1.Server
-	Claim  *v1alpha1.ServerClaim
-	// Found is the object of the claim's name; nil where there is none.
+	Owner  Owner
+	// Found is the object of the owner's name; nil where there is none.
 	Found *v1alpha1.ServerBootConfiguration
 	// Updated says that its spec was just written.
 	Updated bool
 }
 
-// ForClaim keeps the claim's boot configuration as the claim asks. A change of the claim's image or ignition is carried over,
-// and then the Ready that spoke of the former spec is taken back. Both writes are under the optimistic lock; a crash between
-// them is found by the generation that was not handed over.
-func ForClaim(in ClaimInput) Output {
-	found := in.Found
+// Stands says that a boot configuration is the owner's, as the owner asks.
+func (in OwnedInput) Stands() bool {
+	return in.Found != nil && in.Found.Namespace == in.Owner.GetNamespace() && in.Found.Name == in.Owner.GetName() &&
+		equality.Semantic.DeepEqual(in.Found.Spec, in.Owner.Spec) && policies.Armed(in.Found)
+}
+
+// ForOwner keeps the boot configuration of an owner as the owner asks. A change of what it boots is carried over, and then the Ready that
+// spoke of the former spec is taken back. Both writes are under the optimistic lock; a crash between them is found by the generation
+// that was not handed over.
+func ForOwner(in OwnedInput) Output {
+	found, owner := in.Found, in.Owner
 	if found == nil {
-		return Output{Step: Create, Boot: &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: in.Claim.Namespace,
-			Name: in.Claim.Name, Annotations: Annotations(in.Server, v1alpha1.BootPurposeClaim)}, Spec: in.spec()}}
+		return Output{Step: Create, Boot: &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(),
+			Name: owner.GetName(), Annotations: Annotations(in.Server, owner.Purpose)}, Spec: *owner.Spec.DeepCopy()}}
 	}
-	stands := in.Updated || equality.Semantic.DeepEqual(found.Spec, in.spec())
+	stands := in.Updated || equality.Semantic.DeepEqual(found.Spec, owner.Spec)
 	switch {
-	case !OwnedByClaim(found, in.Claim):
+	case !owner.Owns(found):
 		return Output{Progress: loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
-			"the boot configuration %s/%s exists and does not belong to this claim; delete it, or claim under another name",
-			in.Claim.Namespace, in.Claim.Name), time.Minute)}
+			"the boot configuration %s/%s exists and does not belong to this %s; %s",
+			owner.GetNamespace(), owner.GetName(), owner.Called, owner.Remedy), time.Minute)}
 	case !found.DeletionTimestamp.IsZero():
 		return Output{Progress: loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second)}
 	case stands && policies.Armed(found):
 		return Output{Step: Refer}
 	case v1alpha1.Ignored(found):
 		return Output{Progress: loop.Waiting(v1alpha1.ReasonIgnored, fmt.Sprintf(
-			"the annotation %s to be removed from the boot configuration %s/%s, which differs from what the claim asks for and is left alone",
-			v1alpha1.IgnoredBy(found), found.Namespace, found.Name), 0)}
+			"the annotation %s to be removed from the boot configuration %s/%s, which differs from what the %s asks for and is left alone",
+			v1alpha1.IgnoredBy(found), found.Namespace, found.Name, owner.Called), 0)}
 	case !stands:
 		changed := found.DeepCopy()
-		changed.Spec = in.spec()
+		changed.Spec = *owner.Spec.DeepCopy()
 		return Output{Step: Update, Boot: changed}
 	}
+	return handOver(found, owner)
+}
+
+// handOver takes back the Ready that spoke of the former spec.
+func handOver(found *v1alpha1.ServerBootConfiguration, owner Owner) Output {
 	reset := found.DeepCopy()
 	reset.Status.State = v1alpha1.ServerBootConfigurationStatePending
 	meta.SetStatusCondition(&reset.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSpecHandedOver, Status: metav1.ConditionTrue,
-		Reason: "SpecChanged", Message: "the spec was changed by its claim; what was Ready before does not count",
+		Reason: "SpecChanged", Message: fmt.Sprintf("the spec was changed by its %s; what was Ready before does not count", owner.Called),
 		ObservedGeneration: found.Generation})
 	return Output{Step: HandOver, Boot: reset,
 		Progress: loop.Waiting(power.WaitsForBoot, "the boot operator to prepare the changed boot configuration", 0)}
 }
 
-// ClaimStands says that a boot configuration is the claim's, as the claim asks.
-func ClaimStands(in ClaimInput) bool {
-	return in.Found != nil && in.Found.Namespace == in.Claim.Namespace && in.Found.Name == in.Claim.Name &&
-		equality.Semantic.DeepEqual(in.Found.Spec, in.spec()) && policies.Armed(in.Found)
-}
-
-func (in ClaimInput) spec() v1alpha1.ServerBootConfigurationSpec {
-	spec := v1alpha1.ServerBootConfigurationSpec{Image: in.Claim.Spec.Image, IgnitionSecretRef: in.Claim.Spec.IgnitionSecretRef.DeepCopy()}
-	spec.ServerRef.Name = in.Server.Name
-	return spec
-}
-
 // OwnedByClaim says that a boot configuration is the claim's, whoever wrote it.
 func OwnedByClaim(b *v1alpha1.ServerBootConfiguration, claim *v1alpha1.ServerClaim) bool {
-	owner := metav1.GetControllerOf(b)
-	return owner != nil && owner.Kind == "ServerClaim" && owner.UID == claim.UID
+	return Owner{Object: claim, Kind: "ServerClaim"}.Owns(b)
 }
 
 // Annotations say for what a boot configuration is, and for which entry.

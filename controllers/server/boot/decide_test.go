@@ -38,7 +38,7 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web"}}
 	claim.Spec.Image = "os"
 	stands := func(change ...func(*v1alpha1.ServerBootConfiguration)) *v1alpha1.ServerBootConfiguration {
-		b := ForClaim(ClaimInput{Server: server(), Claim: claim}).Boot
+		b := ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim)}).Boot
 		b.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(claim, v1alpha1.GroupVersion.WithKind("ServerClaim"))}
 		b.Generation, b.Status.State = 1, v1alpha1.ServerBootConfigurationStateReady
 		for _, c := range change {
@@ -69,7 +69,7 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.found.DeepCopy()
-			if got := text(ForClaim(ClaimInput{Server: server(), Claim: claim, Found: c.found, Updated: c.updated})); got != c.want {
+			if got := text(ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim), Found: c.found, Updated: c.updated})); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if !reflect.DeepEqual(before, c.found) {

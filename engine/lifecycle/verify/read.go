@@ -65,6 +65,7 @@ func (r *reader) readState(st *lifecycle.State, safety *lifecycle.Safety) {
 	for _, e := range st.Ensure {
 		r.readRequirements(safety.Effect[e.Effect.Name])
 		r.readRequirements(safety.Stays[e.Effect.Name])
+		r.read(safety.EarnsWhere[e.Effect.Name])
 		for _, mark := range safety.Marks[e.Effect.Name] {
 			r.mark(mark)
 			r.readRequirements(safety.Set[mark])

@@ -260,9 +260,13 @@ func (m *model) effectBreaches(e *lifecycle.Ensured, state engine.State, wants b
 		}
 	}
 	ask(m.safety.Effect[e.Effect.Name], "", bdd.True)
+	earns := bdd.True
+	if where := m.safety.EarnsWhere[e.Effect.Name]; where != nil {
+		earns = m.outcome(where, state).yes
+	}
 	for _, mark := range m.safety.Marks[e.Effect.Name] {
 		stored := m.encode(m.mark(mark), state).yes
-		ask(m.safety.Set[mark], mark, m.Not(stored))
+		ask(m.safety.Set[mark], mark, m.Without(earns, stored))
 	}
 	return all, m.Without(wants, left)
 }

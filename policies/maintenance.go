@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import "github.com/metalaw/metalaw/api/v1alpha1"
+
+// MaintenanceIsOurs says that a maintenance is the one that the server names and that the manager granted it to. Another program's has
+// no UID on record, and one that was deleted and made again has another.
+func MaintenanceIsOurs(s *v1alpha1.Server, m *v1alpha1.ServerMaintenance) bool {
+	ref := s.Spec.ServerMaintenanceRef
+	return ref != nil && m != nil && m.UID != "" && ref.Namespace == m.Namespace && ref.Name == m.Name &&
+		s.Annotations[v1alpha1.MaintenanceUIDAnnotation] == string(m.UID)
+}
+
+// MaintenanceConsented says that nobody holds the server but who was asked or told before the maintenance began. A reference to a claim
+// that is not found is unknown, not ended: what runs may be that claim's.
+func MaintenanceConsented(s *v1alpha1.Server) bool {
+	asked := s.Annotations[v1alpha1.MaintenanceClaimAnnotation]
+	return s.Spec.ServerClaimRef == nil || v1alpha1.ReleaseRecorded(s) ||
+		(asked != "" && asked == s.Annotations[v1alpha1.ClaimUIDAnnotation])
+}
+
+// MaintenanceEnds says that nothing is done for a maintenance any more but to bring its machine to where it can be handed back.
+func MaintenanceEnds(m *v1alpha1.ServerMaintenance, server string) bool {
+	return !m.DeletionTimestamp.IsZero() || m.Annotations[v1alpha1.AbortAnnotation] != "" || m.Spec.ServerRef.Name != server
+}
