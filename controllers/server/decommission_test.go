@@ -91,8 +91,8 @@ func TestADecommissionIsRefused(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"of a parked server":                 {serverIn(v1alpha1.StateParked), "old", "unpark"},
-		"of a machine that is not ours":      {serverIn(v1alpha1.StateObserving, func(s *v1alpha1.Server) {
+		"of a parked server": {serverIn(v1alpha1.StateParked), "old", "unpark"},
+		"of a machine that is not ours": {serverIn(v1alpha1.StateObserving, func(s *v1alpha1.Server) {
 			s.Status.Lifecycle.Marks = []string{"Stranger"}
 		}), "old", "take it over first"},
 		"without a reason":                   {serverIn(v1alpha1.StateAvailable), "", "say why"},
