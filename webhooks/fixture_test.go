@@ -120,7 +120,7 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 func (w *world) clock() time.Time { return w.now }
 
 // rights gives everything to the group wheel, the right to force server s1 to those in the group forcers, that to sanitize it
-// to the sanitizers, and the right to activate bundle fleet to those whose authentication says so.
+// to the sanitizers, to decommission it to the decommissioners, to attest its disks to the attesters, and the right to activate bundle fleet to those whose authentication says so.
 type rights struct{ client.Writer }
 
 func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
@@ -128,7 +128,9 @@ func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOptio
 	asked := review.Spec.ResourceAttributes
 	review.Status.Allowed = slices.Contains(review.Spec.Groups, "wheel") || (slices.Contains(review.Spec.Groups, "forcers") &&
 		*asked == authorizationv1.ResourceAttributes{Verb: "force", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "sanitizers") &&
-		*asked == authorizationv1.ResourceAttributes{Verb: "sanitize", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
+		*asked == authorizationv1.ResourceAttributes{Verb: "sanitize", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "decommissioners") &&
+		*asked == authorizationv1.ResourceAttributes{Verb: "decommission", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "attesters") &&
+		*asked == authorizationv1.ResourceAttributes{Verb: "attest-disk", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
 	if slices.Contains(review.Spec.Extra["example.com/activates"], asked.Name) {
 		review.Status.Allowed = *asked == authorizationv1.ResourceAttributes{
 			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: asked.Name}
