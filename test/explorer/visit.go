@@ -71,10 +71,15 @@ func (p *player) move(w *World, x *exit) {
 	p.judgeMarks(w, x.clears, to.marks)
 	if x.rule != migrated {
 		p.judgeParking(w, to.name)
+		p.judgeEnd(w, to.name)
+		w.Gone = w.Gone || to.name == "Decommissioned"
 	}
 	if w.Op != NoOperation {
 		served := p.servedBy(w, x)
 		w.Given = (w.Given && (!served || w.Op != Unpark)) || (served && w.Op == Park)
+		if served && w.Op == Recommission {
+			w.Leaving, w.Gone = false, false
+		}
 		if served || !slices.Contains(to.operations, operationNames[w.Op]) {
 			w.Op = NoOperation
 		}
