@@ -24,10 +24,12 @@ import (
 	"github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/collectors"
 	"github.com/metalaw/metalaw/controllers/endpoint"
+	"github.com/metalaw/metalaw/controllers/faults"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/maintenance"
+	"github.com/metalaw/metalaw/controllers/readiness"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
@@ -137,9 +139,20 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
 }
 
+// setupUpkeep adds what follows from the condition of machines: taints, and proposals to take a server out of service.
+func setupUpkeep(mgr ctrl.Manager, store *revision.Store, o Options) error {
+	if err := readiness.Setup(mgr); err != nil {
+		return err
+	}
+	return faults.Setup(mgr, faults.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
+}
+
 func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, probation *revision.Probation, pool *redfish.Pool,
 	beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options,
 ) error {
+	if err := setupUpkeep(mgr, store, o); err != nil {
+		return err
+	}
 	counted, err := server.NewMetrics(o.Metrics)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func DataOn(o Observation) []policyv1alpha1.BlockDevice {
 	var found []policyv1alpha1.BlockDevice
 	for i := range r.Data.Storage {
 		d := &r.Data.Storage[i]
-		if !d.Removable && !d.Remote() && !o.excused(d) && !o.accepts(d) {
+		if !d.Removable && !d.Remote() && !o.Excused(d) && !o.accepts(d) {
 			found = append(found, *d)
 		}
 	}
@@ -111,8 +111,8 @@ func DataWords(found []policyv1alpha1.BlockDevice) []string {
 	return words
 }
 
-// excused says that the policy leaves a disk as it is.
-func (o Observation) excused(d *policyv1alpha1.BlockDevice) bool {
+// Excused says that the policy leaves a disk as it is.
+func (o Observation) Excused(d *policyv1alpha1.BlockDevice) bool {
 	return slices.ContainsFunc(o.Settings.Wipe.Excused, func(name string) bool {
 		return name == d.WWID || name == d.Serial || name == d.Model
 	})

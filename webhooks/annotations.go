@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/webhooks/review"
@@ -25,7 +24,7 @@ var answers = map[string][]string{
 // checkAnswers refuses a value that means nothing. What is stored already is not held against a change of something else.
 func checkAnswers(c review.Change[v1alpha1.Server], found *review.Findings) {
 	for _, name := range []string{v1alpha1.ConsentAnnotation, v1alpha1.DeleteDataAnnotation, v1alpha1.DisklessAnnotation} {
-		value, set := written(c.Old, c.New, name)
+		value, set := review.Written(c.Old, c.New, name)
 		if set && !slices.Contains(answers[name], value) {
 			err := field.NotSupported(review.AnnotationsPath.Key(name), value, answers[name])
 			err.Detail += "; to say no, leave the annotation out"
@@ -34,23 +33,9 @@ func checkAnswers(c review.Change[v1alpha1.Server], found *review.Findings) {
 	}
 }
 
-// written is the value of an annotation that a change writes; set is false where it writes none, or one that is stored.
-func written[T any, P interface {
-	*T
-	client.Object
-}](before, after *T, name string,
-) (value string, set bool) {
-	value, set = P(after).GetAnnotations()[name]
-	if before == nil || !set {
-		return value, set
-	}
-	was, had := P(before).GetAnnotations()[name]
-	return value, !had || was != value
-}
-
 // checkAcceptance refuses the acceptance of a system that no text tells, and warns of one that no UUID tells.
 func checkAcceptance(c review.Change[v1alpha1.BMC], found *review.Findings) {
-	value, set := written(c.Old, c.New, v1alpha1.AcceptSystemAnnotation)
+	value, set := review.Written(c.Old, c.New, v1alpha1.AcceptSystemAnnotation)
 	path := review.AnnotationsPath.Key(v1alpha1.AcceptSystemAnnotation)
 	switch {
 	case !set || uuidForm.MatchString(strings.ToLower(value)):

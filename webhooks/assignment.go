@@ -196,7 +196,7 @@ func (l *bmcRules) bmcAssigns(ctx context.Context, c review.Change[v1alpha1.BMC]
 
 // checkHostMACs refuses MAC addresses that cannot be read.
 func checkHostMACs(c review.Change[v1alpha1.BMC], found *review.Findings) {
-	text, set := written(c.Old, c.New, v1alpha1.HostMACsAnnotation)
+	text, set := review.Written(c.Old, c.New, v1alpha1.HostMACsAnnotation)
 	if !set {
 		return
 	}

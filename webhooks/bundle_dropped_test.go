@@ -81,7 +81,7 @@ func TestABundleThatDropsAStateInUseIsRefused(t *testing.T) {
 			hooks, err := handlers(Options{
 				Bundles: revisions{active: defaults(t), byName: map[string]*bundle.Bundle{stored.Name: c.content, "older": older}},
 				Client:  w.cached, Reader: w.stored, ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(),
-				Rights: rights{}, Accept: a.accept}, w.clock)
+				Rights: reviewer{}, Accept: a.accept}, w.clock)
 			if err != nil {
 				t.Fatal(err)
 			}

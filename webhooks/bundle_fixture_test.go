@@ -228,7 +228,7 @@ func bundleWorld(t testing.TB, objects ...client.Object) (*world, *asked) {
 	a := &asked{}
 	w := newWorld(t, defaults(t), objects...)
 	hooks, err := handlers(Options{Bundles: revisions{active: defaults(t)}, Client: w.cached, Reader: w.stored, ManagerUser: manager,
-		Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{}, Accept: a.accept}, w.clock)
+		Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: reviewer{}, Accept: a.accept}, w.clock)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ package webhooks
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,58 +12,19 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/spelling"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// annotationPrefix begins the annotations that are metalaw's own.
-const annotationPrefix = "policy.metalaw.dev/"
-
-// claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes the last.
+// claimAnnotations are those of metalaw that are read on a ServerClaim; the manager writes that of the operation's ID.
 var claimAnnotations = []string{
 	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation,
-	v1alpha1.OperationIDAnnotation,
-}
-
-// checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has
-// no protection. A rule of the bundle may read it, so that it is not refused.
-func checkAnnotationNames(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
-	for _, key := range slices.Sorted(maps.Keys(c.New.Annotations)) {
-		if !strings.HasPrefix(key, annotationPrefix) || slices.Contains(claimAnnotations, key) {
-			continue
-		}
-		if !c.Created() {
-			if _, had := c.Old.Annotations[key]; had {
-				continue
-			}
-		}
-		found.Warn("%s: nothing reads this annotation of a ServerClaim; %s", review.AnnotationsPath.Key(key), meantAnnotation(key))
-	}
-}
-
-// meantAnnotation offers what somebody meant: the nearest name, or one of which the first letters are written; else it tells all.
-func meantAnnotation(key string) string {
-	word := strings.ToLower(strings.TrimPrefix(key, annotationPrefix))
-	var all []string
-	for _, known := range claimAnnotations {
-		all = append(all, strings.TrimPrefix(known, annotationPrefix))
-	}
-	near := spelling.Nearest(word, all)
-	for _, name := range all {
-		if near == "" && len(word) > 2 && strings.HasPrefix(name, word) {
-			near = name
-		}
-	}
-	if near == "" {
-		return "known are " + strings.Join(claimAnnotations, ", ")
-	}
-	return "did you mean " + annotationPrefix + near + "?"
+	v1alpha1.OperationIDAnnotation, v1alpha1.DrainRequiredAnnotation,
 }
 
 // checkMinimumTerm refuses a term that no erase can reach: a tenant who misspells it would rely on nothing.
 func checkMinimumTerm(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
-	value, set := written(c.Old, c.New, v1alpha1.MinimumTermAnnotation)
+	value, set := review.Written(c.Old, c.New, v1alpha1.MinimumTermAnnotation)
 	if set && value != string(policyv1alpha1.TermClear) && value != string(policyv1alpha1.TermPurge) {
 		found.Deny(field.NotSupported(review.AnnotationsPath.Key(v1alpha1.MinimumTermAnnotation), value,
 			[]policyv1alpha1.SanitizationTerm{policyv1alpha1.TermClear, policyv1alpha1.TermPurge}))
@@ -74,7 +33,7 @@ func checkMinimumTerm(c review.Change[v1alpha1.ServerClaim], found *review.Findi
 
 // checkPriority warns of a priority that counts as another: because it is none, or because the policy in force grants less.
 func checkPriority(c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle, found *review.Findings) {
-	value, set := written(c.Old, c.New, v1alpha1.PriorityAnnotation)
+	value, set := review.Written(c.Old, c.New, v1alpha1.PriorityAnnotation)
 	if !set {
 		return
 	}

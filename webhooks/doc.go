@@ -21,6 +21,8 @@
 //   - A ConfigMap is asked about only where it bears the label of a bundle or of a part of one, in the manager's namespace. The
 //     first hook writes who lets it govern, the second decides. Its content is compiled once for both, one bundle at a time.
 //     admission.rego is not asked: a bundle has no say in what takes its place. A draft is always stored.
+//   - A ServerMaintenance takes rights of its maker, which admission asks for and writes down for the manager to ask again. A Server's
+//     record of a grant goes with the reference that it belongs to, when a user changes that. To end a maintenance takes no admission.
 //   - The manager's own writes are held against the lifecycle's edges and against uniqueness, and not against
 //     admission.rego, which speaks to users. A move that somebody forced needs no edge; the one who asks for it has to
 //     hold the right to, at the time when it is asked for.

@@ -108,7 +108,7 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 	hooks, err := handlers(Options{
 		Fleet:   whole{fleet},
 		Bundles: revisions{b, map[string]*bundle.Bundle{b.Revision.Name: b}}, Client: w.cached, Reader: w.stored,
-		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{},
+		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: reviewer{},
 	}, w.clock)
 	if err != nil {
 		t.Fatal(err)
@@ -119,18 +119,21 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 
 func (w *world) clock() time.Time { return w.now }
 
-// rights gives everything to the group wheel, the right to force server s1 to those in the group forcers, that to sanitize it
-// to the sanitizers, to decommission it to the decommissioners, to attest its disks to the attesters, and the right to activate bundle fleet to those whose authentication says so.
-type rights struct{ client.Writer }
+// reviewer gives everything to the group wheel, a verb on server s1 to those in the group of verbsOf, and the right to activate bundle
+// fleet to those whose authentication says so.
+type reviewer struct{ client.Writer }
 
-func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+var verbsOf = map[string]string{"forcers": "force", "sanitizers": "sanitize",
+	"decommissioners": "decommission", "attesters": "attest-disk",
+	"maintainers": "maintain", "enforcers": "enforce", "booters": "boot-maintenance"}
+
+func (reviewer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	review := o.(*authorizationv1.SubjectAccessReview)
 	asked := review.Spec.ResourceAttributes
-	review.Status.Allowed = slices.Contains(review.Spec.Groups, "wheel") || (slices.Contains(review.Spec.Groups, "forcers") &&
-		*asked == authorizationv1.ResourceAttributes{Verb: "force", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "sanitizers") &&
-		*asked == authorizationv1.ResourceAttributes{Verb: "sanitize", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "decommissioners") &&
-		*asked == authorizationv1.ResourceAttributes{Verb: "decommission", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}) || (slices.Contains(review.Spec.Groups, "attesters") &&
-		*asked == authorizationv1.ResourceAttributes{Verb: "attest-disk", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
+	review.Status.Allowed = slices.ContainsFunc(review.Spec.Groups, func(group string) bool {
+		return group == "wheel" || *asked == authorizationv1.ResourceAttributes{
+			Verb: verbsOf[group], Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}
+	})
 	if slices.Contains(review.Spec.Extra["example.com/activates"], asked.Name) {
 		review.Status.Allowed = *asked == authorizationv1.ResourceAttributes{
 			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: asked.Name}

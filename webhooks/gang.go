@@ -37,7 +37,7 @@ func joinsByName(c review.Change[v1alpha1.ServerClaim]) bool {
 	if c.Deleted() || refOf(c.New) == "" {
 		return false
 	}
-	_, placed := written(c.Old, c.New, v1alpha1.PlacementAnnotation)
+	_, placed := review.Written(c.Old, c.New, v1alpha1.PlacementAnnotation)
 	if !refChanges(c) && !placed || policies.GangOf(c.New) == nil {
 		return false
 	}

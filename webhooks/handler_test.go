@@ -134,7 +134,7 @@ func TestWhatIsNoObjectIsRefused(t *testing.T) {
 // No object that somebody sends may bring a handler down.
 func FuzzReview(f *testing.F) {
 	for _, seed := range []client.Object{server(dirty, heldBy("a", "b")), claim(naming("s1"), selecting("a", "b")), endpoint("e", mac),
-		inline("b", "10.0.0.1", mac), referring("b", "e"), &v1alpha1.BMCSecret{Data: map[string][]byte{"a": {1}}}} {
+		inline("b", "10.0.0.1", mac), referring("b", "e"), maintenance(enforced, bootsOn("s1")), server(handedTo("m"), byUs), &v1alpha1.BMCSecret{Data: map[string][]byte{"a": {1}}}} {
 		f.Add(raw(f, seed), raw(f, seed))
 		f.Add(raw(f, seed), []byte("null"))
 	}

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	contentvalidation "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,27 +65,9 @@ func (l *lookup) names(ctx context.Context, list client.ObjectList, index string
 	return all, nil
 }
 
-// get reads an object from the cache and, where it is not there, past it. It returns nil where there is none, and where nothing can
-// have such a name: nobody could be asked for it.
-func get[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, l *lookup, name string,
-) (P, error) {
-	if len(contentvalidation.IsPathSegmentName(name)) > 0 {
-		return nil, nil
-	}
-	for _, from := range []client.Reader{l.cache, l.reader} {
-		o := P(new(T))
-		err := from.Get(ctx, client.ObjectKey{Name: name}, o)
-		if err == nil {
-			return o, nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("%q cannot be read: %w", name, err)
-		}
-	}
-	return nil, nil
+// get reads an object from the cache and, where it is not there, past it.
+func get[T any, P review.Pointer[T]](ctx context.Context, l *lookup, name string) (P, error) {
+	return review.Get[T, P](ctx, client.ObjectKey{Name: name}, l.cache, l.reader)
 }
 
 // reserve looks for a rival of the object in a change, and keeps the value for the object until it is stored.

@@ -21,11 +21,12 @@ import (
 
 // hook is what both kinds of configuration say of one.
 type hook struct {
-	Name          string                                      `json:"name"`
-	FailurePolicy admissionregistrationv1.FailurePolicyType   `json:"failurePolicy"`
-	ClientConfig  admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
-	Conditions    []admissionregistrationv1.MatchCondition    `json:"matchConditions"`
-	Timeout       int32                                       `json:"timeoutSeconds"`
+	Name          string                                       `json:"name"`
+	FailurePolicy admissionregistrationv1.FailurePolicyType    `json:"failurePolicy"`
+	ClientConfig  admissionregistrationv1.WebhookClientConfig  `json:"clientConfig"`
+	Conditions    []admissionregistrationv1.MatchCondition     `json:"matchConditions"`
+	Timeout       int32                                        `json:"timeoutSeconds"`
+	Rules         []admissionregistrationv1.RuleWithOperations `json:"rules"`
 }
 
 func shippedHooks(t *testing.T) []hook {

@@ -21,10 +21,12 @@ func normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.Endpoint]) (e
 	return []review.Edit{{Op: "replace", Path: "/spec/macAddress", Value: mac}}, nil
 }
 
-// normalizeServer writes the system UUID in lower case, and who asks for an operation.
+// normalizeServer writes the system UUID in lower case, and who asks for an operation. It takes the record of a grant away with the
+// reference to the maintenance.
 func normalizeServer(_ context.Context, c review.Change[v1alpha1.Server]) (edits []review.Edit, warnings []string) {
 	if uuid := strings.ToLower(c.New.Spec.SystemUUID); uuid != c.New.Spec.SystemUUID {
 		edits = append(edits, review.Edit{Op: "replace", Path: "/spec/systemUUID", Value: uuid})
 	}
-	return append(edits, recordWho(c)...), nil
+	edits = append(edits, recordWho(c)...)
+	return append(edits, dropGrantRecord(c)...), nil
 }

@@ -24,7 +24,7 @@ var placementPath = review.AnnotationsPath.Key(v1alpha1.PlacementAnnotation)
 // is stored already is not held against a change of something else.
 func checkPlacement(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
 	checkKeepsPlacement(c, found)
-	if _, set := written(c.Old, c.New, v1alpha1.PlacementAnnotation); !set || !found.Pass() {
+	if _, set := review.Written(c.Old, c.New, v1alpha1.PlacementAnnotation); !set || !found.Pass() {
 		return
 	}
 	p, list := policies.PlacementOf(c.New)
@@ -75,7 +75,7 @@ func (l *claimRules) warnOfGang(ctx context.Context, c review.Change[v1alpha1.Se
 	if c.Deleted() {
 		return
 	}
-	_, set := written(c.Old, c.New, v1alpha1.PlacementAnnotation)
+	_, set := review.Written(c.Old, c.New, v1alpha1.PlacementAnnotation)
 	gang := policies.GangOf(c.New)
 	if !set || gang == nil {
 		return

@@ -37,7 +37,7 @@ func restoring(t *testing.T, r *policyv1alpha1.PolicyRevision, active string, st
 		return b, found, err
 	}
 	hooks, err := handlers(Options{Bundles: revisions{active: &governs, byName: map[string]*bundle.Bundle{"older": older}}, Client: w.cached, Reader: w.stored,
-		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{}, Accept: accept}, w.clock)
+		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: reviewer{}, Accept: accept}, w.clock)
 	if err != nil {
 		t.Fatal(err)
 	}

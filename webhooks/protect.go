@@ -3,7 +3,6 @@
 package webhooks
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,9 +13,6 @@ import (
 )
 
 var protectPath = review.AnnotationsPath.Key(v1alpha1.ProtectAnnotation)
-
-// protections are the values of v1alpha1.ProtectAnnotation.
-var protections = []string{"true", "false"}
 
 // checkProtected refuses the deletion of what somebody protects, whoever asks for it: a person, the collector of garbage, or
 // the end of the namespace. Only "false" lifts it, so that a value that was mistyped and stored unseen protects as well.
@@ -30,16 +26,4 @@ func checkProtected(o client.Object, kind string, found *review.Findings) {
 	}
 	found.Deny(field.Forbidden(protectPath, "it is protected from deletion; where it is really to go, take the annotation away first: "+
 		"kubectl annotate "+strings.ToLower(kind)+" "+name+" "+v1alpha1.ProtectAnnotation+"-"))
-}
-
-// checkProtection refuses a value that means nothing. What is stored already is not held against a change of something else.
-func checkProtection[T any, P interface {
-	*T
-	client.Object
-}](before, after *T, found *review.Findings,
-) {
-	value, set := written[T, P](before, after, v1alpha1.ProtectAnnotation)
-	if set && !slices.Contains(protections, value) {
-		found.Deny(field.NotSupported(protectPath, value, protections))
-	}
 }

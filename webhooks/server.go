@@ -38,6 +38,7 @@ type serverFacts struct {
 func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.Findings) {
 	if c.Deleted() {
 		checkProtected(c.Old, "Server", found)
+		checkDeletedInMaintenance(c.Old, found)
 		checkDeletion(c.Old, f.data, found)
 		return
 	}
@@ -54,12 +55,13 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.
 	checkMachine(c, found)
 	checkRetention(c, f.sanitization, found)
 	checkAnswers(c, found)
-	checkProtection(c.Old, c.New, found)
+	review.CheckYesNo(c.Old, c.New, v1alpha1.ProtectAnnotation, found)
 	checkSystemUUID(c, f.known, found)
 	checkReach(c, found)
 	checkTaints(c, found)
 	checkBootOrder(c, found)
 	checkAnnotations(c, found)
+	checkGrantRecord(c, found)
 	checkOperation(c, f.operation, found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.New) {
 		found.Deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(

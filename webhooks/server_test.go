@@ -351,3 +351,23 @@ deny contains {"code": "no", "message": "never"}
 		t.Error(got)
 	}
 }
+
+func TestAReadinessRuleWhoseTaintEvictsIsWarnedAbout(t *testing.T) {
+	conditions := conditionsOf(t)
+	for effect, want := range map[v1alpha1.TaintEffect][]string{
+		v1alpha1.TaintEffectEvict: {"spec.taint.effect: the effect Evict does nothing in this version: it ends no claim and keeps none away; " +
+			"to keep new claims away use the effect NoBind"},
+		v1alpha1.TaintEffectNoBind: nil,
+		"":                         nil,
+	} {
+		rule := &v1alpha1.ServerReadinessRule{Spec: v1alpha1.ServerReadinessRuleSpec{Taint: v1alpha1.Taint{Key: "a", Effect: effect}}}
+		got, warnings := newWorld(t, defaults(t)).ask(PathValidateReadiness, user, admissionv1.Create, nil, rule)
+		if diff := cmp.Diff(want, warnings); got != "" || diff != "" {
+			t.Error(effect, got, diff)
+		}
+		hooks := hooksAsked(t, conditions, []string{"serverreadinessrule.validate.metalaw.dev"}, user, "CREATE", rule, rule)
+		if asked := len(hooks) > 0; asked != (want != nil) {
+			t.Errorf("effect %q: the hook is asked: %t", effect, asked)
+		}
+	}
+}

@@ -152,11 +152,13 @@ func TestServerClaim(t *testing.T) {
 			"metadata.annotations[policy.metalaw.dev/prio]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
 		"an annotation of another kind is warned about, with those of a claim": {after: claim(saying("consent", "take-over")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/consent]: nothing reads this annotation of a ServerClaim; known are policy.metalaw.dev/minimum-term, policy.metalaw.dev/priority, " +
-				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id"}},
+				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id, policy.metalaw.dev/drain-required"}},
 		"a misspelt annotation that a change adds is warned about": {before: claim(), after: claim(image("os:2"), saying("protected", "true")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/protected]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},
 		"one that is stored is not warned about again":         {before: claim(saying("protected", "true")), after: claim(image("os:2"), saying("protected", "false"))},
 		"annotations that are read, and those of others, pass": {after: claim(saying("protect", "true"), saying("operation-id", "1"), other)},
+		"whether a drainer approves is yes or no": {after: claim(saying("drain-required", "yes")),
+			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/drain-required]: Unsupported value: \"yes\": supported values: \"true\", \"false\""},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
 			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
 		"a toleration of nothing is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a"}, v1alpha1.Toleration{Operator: "Equal", Value: "x"})),

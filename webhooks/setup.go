@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies/index"
 	"github.com/metalaw/metalaw/webhooks/bundles"
+	"github.com/metalaw/metalaw/webhooks/maintenances"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -35,10 +36,13 @@ const (
 	PathValidateServer       = "/validate/server"
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
+	PathValidateMaintenance  = "/validate/servermaintenance"
+	PathValidateReadiness    = "/validate/serverreadinessrule"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateEndpoint       = "/mutate/endpoint"
 	PathMutateServer         = "/mutate/server"
+	PathMutateMaintenance    = "/mutate/servermaintenance"
 	PathMutateBundle         = "/mutate/bundle"
 )
 
@@ -73,6 +77,9 @@ type Options struct {
 	Namespace string
 	// NoReleaseGrace says that releases take effect at once, whatever releaseGrace of a bundle says.
 	NoReleaseGrace bool
+	// HoldsMaintenances says that the manager grants maintenances, and holds each until its server was handed back. Admission then writes
+	// the finalizer that the manager takes away.
+	HoldsMaintenances bool
 	// Accept checks a bundle that is to be stored. Default: policies.Accept.
 	Accept bundles.Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
@@ -134,6 +141,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}
+	wanted := &maintenances.Rules{Cache: o.Client, Reader: o.Reader, May: l.may, DataOf: l.dataOf}
 	policies := &bundles.Rules{Cache: o.Client, Reader: o.Reader, Bundles: o.Bundles, Namespace: o.Namespace, May: l.may,
 		Accepted: bundles.NewAcceptances(o.Accept)}
 	return map[string]admission.Handler{
@@ -146,6 +154,10 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBoot: validating(o, m, now,
 			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration"}), // the CRD says all of ours
 		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
+		PathValidateMaintenance: validating(o, m, now,
+			review.Rules[v1alpha1.ServerMaintenance]{Kind: "ServerMaintenance", Judge: wanted.Judge}),
+		PathValidateReadiness: validating(o, m, now,
+			review.Rules[v1alpha1.ServerReadinessRule]{Kind: "ServerReadinessRule", Judge: review.Pure(checkReadinessRule), Alone: true}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
@@ -155,9 +167,10 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,
 			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
-		PathMutateBundle:   review.Mutator(o.ManagerUser, policies.Mutate(now)),
-		PathMutateEndpoint: review.Mutator(o.ManagerUser, normalizeEndpoint),
-		PathMutateServer:   review.Mutator(o.ManagerUser, normalizeServer),
+		PathMutateBundle:      review.Mutator(o.ManagerUser, policies.Mutate(now)),
+		PathMutateEndpoint:    review.Mutator(o.ManagerUser, normalizeEndpoint),
+		PathMutateServer:      review.Mutator(o.ManagerUser, normalizeServer),
+		PathMutateMaintenance: review.Mutator(o.ManagerUser, maintenances.Normalize(o.HoldsMaintenances)),
 	}, nil
 }
 

@@ -31,10 +31,21 @@ func checkTaints(c review.Change[v1alpha1.Server], found *review.Findings) {
 			found.Deny(field.Invalid(at.Child("key"), taint.Key, strings.Join(errs, "; ")))
 		}
 		if taint.Effect == v1alpha1.TaintEffectEvict && !slices.Contains(stored, taint) {
-			found.Warn("%s: the effect Evict does nothing in this version: it ends no claim and keeps none away; "+
-				"to keep new claims away use the effect NoBind", at.Child("effect"))
+			warnOfEvict(at, found)
 		}
 	}
+}
+
+// checkReadinessRule warns of a rule whose taint does nothing. The schema says the rest.
+func checkReadinessRule(c review.Change[v1alpha1.ServerReadinessRule], found *review.Findings) {
+	if c.Created() && c.New.Spec.Taint.Effect == v1alpha1.TaintEffectEvict {
+		warnOfEvict(field.NewPath("spec", "taint"), found)
+	}
+}
+
+func warnOfEvict(taint *field.Path, found *review.Findings) {
+	found.Warn("%s: the effect Evict does nothing in this version: it ends no claim and keeps none away; "+
+		"to keep new claims away use the effect NoBind", taint.Child("effect"))
 }
 
 // checkTolerations refuses what reads like a toleration and is none: it would tolerate nothing, or more than it says.

@@ -20,7 +20,7 @@ const (
 
 // checkTrust refuses a certificate that nobody can show. What is stored already is not held against another change.
 func checkTrust(c review.Change[v1alpha1.BMC], found *review.Findings) {
-	if value, set := written(c.Old, c.New, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
+	if value, set := review.Written(c.Old, c.New, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
 		found.Deny(field.Invalid(review.AnnotationsPath.Key(v1alpha1.AcceptCertificateAnnotation), value, noFingerprint))
 	}
 	is, was := c.New.Spec.Trust, (*v1alpha1.BMCTrust)(nil)

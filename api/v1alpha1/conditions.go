@@ -234,6 +234,20 @@ const (
 	ReasonEnding = "Ending"
 )
 
+// Reasons of the condition FaultyHardware on a Server.
+const (
+	// ReasonFaultProposed: the server is proposed to go out of service, and the manager does not cordon it.
+	ReasonFaultProposed = "Proposed"
+	// ReasonFaultCordoned: the manager cordoned the server.
+	ReasonFaultCordoned = "Cordoned"
+	// ReasonCordonLimit: the manager cordoned as many servers of the model in a day as the policy allows.
+	ReasonCordonLimit = "CordonLimitReached"
+	// ReasonFaultKept: a person uncordoned the server, and the fault is the same.
+	ReasonFaultKept = "KeptInService"
+	// ReasonFaultGone: no fault is reported any more, and the cordon stays until a person lifts it. The condition is False.
+	ReasonFaultGone = "FaultGone"
+)
+
 // Reasons of conditions on an Endpoint.
 const (
 	// ReasonPrefixFound: a row of the prefix database matches the MAC address.

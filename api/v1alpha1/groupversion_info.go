@@ -34,6 +34,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ServerClaim{}, &ServerClaimList{},
 		&ServerBootConfiguration{}, &ServerBootConfigurationList{},
 		&ServerMaintenance{}, &ServerMaintenanceList{},
+		&ServerReadinessRule{}, &ServerReadinessRuleList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -2,7 +2,46 @@
 
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// HardwareFault says by what a part is taken to be broken.
+// +kubebuilder:validation:Enum=Health;Disk;Memory
+type HardwareFault string
+
+const (
+	// FaultHealth is a part that the BMC reports as critical.
+	FaultHealth HardwareFault = "Health"
+	// FaultDisk is a disk that failed its erase, or that the agent cannot read.
+	FaultDisk HardwareFault = "Disk"
+	// FaultMemory is a memory module of a former report that is missing in the last one, by the same version of the agent.
+	FaultMemory HardwareFault = "Memory"
+)
+
+// FaultyPart is a part of a machine that is taken to be broken.
+type FaultyPart struct {
+	// fault says by what the part is taken to be broken.
+	// +required
+	Fault HardwareFault `json:"fault,omitempty"`
+	// name tells the part from others: the name that the BMC gives it, the serial number of a disk, the slot of a memory module.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// detail says more of the part and of the fault.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Detail string `json:"detail,omitempty"`
+	// since is when the manager saw the fault first.
+	// +required
+	Since metav1.Time `json:"since,omitzero"`
+	// agentVersion is the version of the agent whose reports were compared. The fault of a memory module goes with it: another version
+	// may name slots in another way.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AgentVersion string `json:"agentVersion,omitempty"`
+}
 
 // Processor is one processor of a machine.
 type Processor struct {

@@ -14,6 +14,8 @@ const (
 	FinalizerServerClaim = "metal.ironcore.dev/serverclaim"
 	// FinalizerServerMaintenance holds a ServerMaintenance until its server was handed back.
 	FinalizerServerMaintenance = "metal.ironcore.dev/servermaintenance"
+	// FinalizerServerReadinessRule holds a ServerReadinessRule until its taint is off the servers that it selects.
+	FinalizerServerReadinessRule = "readiness.metal.ironcore.dev/cleanup-taints"
 )
 
 // OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
@@ -116,6 +118,10 @@ const (
 	// MaintenanceRequestedLabel on a Node, with the value "true", has the cloud controller ask for a maintenance.
 	MaintenanceRequestedLabel = "metal.ironcore.dev/maintenance-requested"
 )
+
+// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a Server
+// on which the rule does not act any more. Its value is "true".
+const BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
 
 // Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
 const (
@@ -245,6 +251,11 @@ const (
 	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"
 	// AttestMethodAnnotation on a Server is what became of the disk of operation attest-disk: destroy or removed.
 	AttestMethodAnnotation = "policy.metalaw.dev/attest-method"
+	// FaultCordonedAtAnnotation on a Server is when the manager cordoned it last for faulty hardware (RFC 3339). The manager writes it
+	// with spec.unclaimable, and counts by it how many of a model it cordoned in a day. It stays when a person uncordons the server.
+	FaultCordonedAtAnnotation = "policy.metalaw.dev/fault-cordoned-at"
+	// UnclaimableFaulty is the value of UnclaimableReasonAnnotation by which a cordon of the manager is known.
+	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
 
 // Values of BootPurposeAnnotation.

@@ -227,6 +227,11 @@ type ServerStatus struct {
 	// biosVersion is the version of the machine's BIOS.
 	// +optional
 	BIOSVersion string `json:"biosVersion,omitempty"`
+	// faultyParts are the parts of the machine that are taken to be broken, by what its BMC and its agent reported.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	FaultyParts []FaultyPart `json:"faultyParts,omitempty"`
 	// totalSystemMemory is the installed memory in bytes.
 	// +optional
 	TotalSystemMemory *resource.Quantity `json:"totalSystemMemory,omitempty"`

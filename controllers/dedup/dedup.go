@@ -45,11 +45,12 @@ func Transform() toolscache.TransformFunc {
 	}
 }
 
-// strip takes away what no reader of the cache asks for: facts, the hardware of a Server and the identities of disks stay. Whoever
-// writes an inventory, or shows a whole report, reads it from the API server.
+// strip takes away what no reader of the cache asks for: facts, the hardware of a Server, the identities of disks and the slots of
+// memory modules stay. Whoever writes an inventory, or shows a whole report, reads it from the API server.
 func strip(data *policyv1alpha1.ProbeData) {
 	for i := range data.Memory {
-		data.Memory[i] = policyv1alpha1.MemoryDevice{SizeBytes: data.Memory[i].SizeBytes}
+		m := &data.Memory[i]
+		*m = policyv1alpha1.MemoryDevice{SizeBytes: m.SizeBytes, DeviceLocator: m.DeviceLocator, BankLocator: m.BankLocator}
 	}
 	for i := range data.NICs {
 		data.NICs[i].LinkModes, data.NICs[i].SupportedPorts = nil, nil
@@ -116,6 +117,9 @@ func (t *tables) report(data *policyv1alpha1.ProbeData) {
 		cpu := &data.CPU[i]
 		cpu.Capabilities = list(t, t.features, cpu.Capabilities)
 		t.word(&cpu.Vendor, &cpu.Model)
+	}
+	for i := range data.Memory {
+		t.word(&data.Memory[i].DeviceLocator, &data.Memory[i].BankLocator)
 	}
 	for i := range data.Storage {
 		d := &data.Storage[i]

@@ -87,7 +87,7 @@ func TestOtherObjectsLoseTheirManagedFieldsAlone(t *testing.T) {
 func TestAnInventoryLosesWhatNoReaderOfTheCacheAsksFor(t *testing.T) {
 	inv := decoded(t, "1", "accelerator")
 	inv.Previous = inv.Report.DeepCopy()
-	inv.Report.Data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: 1, SerialNumber: "m"}, {SizeBytes: 2}}
+	inv.Report.Data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: 1, SerialNumber: "m", DeviceLocator: "A1", BankLocator: "0"}, {SizeBytes: 2}}
 	inv.Report.Data.NICs = []policyv1alpha1.NIC{{MAC: "a", Speed: "10Mb/s", LinkModes: []string{"l"}, SupportedPorts: []string{"p"}}}
 	inv.Differences = []policyv1alpha1.HardwareDifference{{Part: "DIMM", Kind: policyv1alpha1.PartRemoved}}
 	want := inv.DeepCopy()

@@ -75,6 +75,9 @@ func TestAServerThatRestsShowsItsHardwareInLabelsAndItsHealth(t *testing.T) {
 				if got != c.want {
 					t.Errorf("Healthy is %s, want %s", got, c.want)
 				}
+				if broken := len(s.Status.FaultyParts) > 0; broken != (c.want == "False/HealthCritical") {
+					t.Errorf("broken parts are %+v", s.Status.FaultyParts)
+				}
 			})
 		})
 	}

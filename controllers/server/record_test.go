@@ -247,14 +247,34 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		"graceful-restart-bmc": "graceful-restart-bmc is no operation of a Server: set it on the BMC that spec.bmcRef names",
 		"rotate-credentials": "rotate-credentials is no operation of a Server: it belongs on a BMC, and is not available in this version; " +
 			"change the password at the BMC and in its BMCSecret",
-		"allow-in-progress-delete": "allow-in-progress-delete is no operation of a Server: it belongs on an object that applies firmware or " +
-			"settings to a machine, and this version does nothing about those",
-		"unpark": "unpark cannot be used in state Available",
+		"allow-in-progress-delete": "allow-in-progress-delete is no operation of a Server: it allows to delete a server in maintenance, and this one is in none",
+		"unpark":                   "unpark cannot be used in state Available",
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
 		operationShell{v}.record(engine.Decision{})
 		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
 			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
+	}
+}
+
+// It has to be there still when the server is deleted.
+func TestWhatAllowsADeletionStaysWhileTheServerIsInMaintenance(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Server){
+		"in state Maintenance": func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateMaintenance },
+		"on its way there": func(s *v1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "m"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newScope(t, "Available", func(v *scope) {
+				v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationAllowInProgressDelete
+				change(v.server)
+			})
+			operationShell{v}.record(engine.Decision{})
+			if v.server.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationAllowInProgressDelete || v.out.notes != nil || v.server.Status.Operation != nil {
+				t.Error(v.server.Annotations, v.out.notes, v.server.Status.Operation)
+			}
+		})
 	}
 }

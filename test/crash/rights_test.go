@@ -41,6 +41,7 @@ var rare = map[right]string{
 	"delete policyrevisions.policy.metalaw.dev":         "revisions that nothing uses any more, of which the run has none",
 	"patch policyrevisions.policy.metalaw.dev":          "a promotion, of which the run has none",
 	"get sanitizationrecords.policy.metalaw.dev":        "a manager that died between the record of a wipe and the end of the wipe left one",
+	"patch serverreadinessrules.metal.ironcore.dev":     "the finalizer of a readiness rule, of which the run has none",
 	"update bmcs.metal.ironcore.dev/finalizers":         enforcement,
 	"update endpoints.metal.ironcore.dev/finalizers":    enforcement,
 	"update serverclaims.metal.ironcore.dev/finalizers": enforcement,

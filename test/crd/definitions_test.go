@@ -95,6 +95,7 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 			[]string{"ServerRef", "Image", "IgnitionRef", "State", "Age"}, nil, []string{".spec.serverRef.name"}},
 		"ServerMaintenance": {"servermaintenances.metal.ironcore.dev", "Namespaced", []string{"sm"}, true,
 			[]string{"Server", "Policy", "BootConfiguration", "Reason", "State", "Priority", "Age"}, nil, nil},
+		"ServerReadinessRule": {"serverreadinessrules.metal.ironcore.dev", "Cluster", nil, true, nil, nil, nil},
 		"PolicyRevision": {"policyrevisions.policy.metalaw.dev", "Cluster", []string{"polrev"}, true,
 			[]string{"Bundle", "Version", "Stage", "Active", "Servers", "Age"}, []string{"Reason", "ConfigMap", "Findings", "Differences", "Paused"}, nil},
 		"FleetControl": {"fleetcontrols.policy.metalaw.dev", "Cluster", []string{"fctl"}, true,
@@ -137,7 +138,7 @@ func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 		"Server.spec.bmcRef", "Server.spec.serverClaimRef", "Server.spec.bootConfigurationRef",
 		"ServerClaim.spec.serverRef", "ServerClaim.spec.serverSelector", "ServerClaim.spec.ignitionSecretRef", "ServerClaim.spec.userDataRef",
 		"ServerBootConfiguration.spec.serverRef", "ServerBootConfiguration.spec.ignitionSecretRef",
-		"ServerMaintenance.spec.serverRef",
+		"ServerMaintenance.spec.serverRef", "ServerReadinessRule.spec.serverSelector",
 	} {
 		t.Run(path, func(t *testing.T) {
 			parts := strings.Split(path, ".")

@@ -86,6 +86,15 @@ kind: Endpoint
 apiVersion: metal.ironcore.dev/v1alpha1
 metadata: {name: e}
 spec: {macAddress: "00:11:22:33:44:55", ip: 10.0.0.7}`
+	readinessRule = `
+kind: ServerReadinessRule
+apiVersion: metal.ironcore.dev/v1alpha1
+metadata: {name: r}
+spec:
+  conditions: [{type: NetworkReady, requiredStatus: "True"}]
+  enforcementMode: Continuous
+  taint: {key: example.com/network, value: wiring, effect: NoBind}
+  serverSelector: {matchLabels: {rack: r1}}`
 	sbc = `
 kind: ServerBootConfiguration
 apiVersion: metal.ironcore.dev/v1alpha1
@@ -147,6 +156,18 @@ func TestWhatMayBeCreated(t *testing.T) {
 		"a claim for a nameless server is refused": {swap(boundClaim, "serverRef: {name: a}", `serverRef: {name: ""}`),
 			[]string{"serverRef.name must not be empty"}},
 
+		"a readiness rule is accepted":                   {readinessRule, nil},
+		"a readiness rule for every server is accepted":  {swap(readinessRule, "{matchLabels: {rack: r1}}", "{}"), nil},
+		"a readiness rule that evicts is accepted":       {swap(readinessRule, "NoBind", "Evict"), nil},
+		"a readiness rule without selector is refused":   {swap(readinessRule, "serverSelector: {matchLabels: {rack: r1}}", ""), []string{"spec.serverSelector: Required value"}},
+		"a readiness rule without conditions is refused": {swap(readinessRule, `[{type: NetworkReady, requiredStatus: "True"}]`, "[]"), []string{"spec.conditions"}},
+		"a readiness rule with one condition twice is refused": {swap(readinessRule, "[{type", `[{type: NetworkReady, requiredStatus: "False"}, {type`),
+			[]string{"spec.conditions[1]: Duplicate value"}},
+		"a readiness rule with a status that no condition has is refused": {swap(readinessRule, `"True"`, "Maybe"), []string{`Unsupported value: "Maybe"`}},
+		"a readiness rule with a mode that nobody knows is refused":       {swap(readinessRule, "Continuous", "Once"), []string{`Unsupported value: "Once"`}},
+		"a readiness rule with a key that is too long is refused": {swap(readinessRule, "example.com/network", strings.Repeat("k", 254)),
+			[]string{"taint key must have at most 253 characters"}},
+
 		"a boot configuration for no server is refused": {swap(sbc, "serverRef: {name: a}, ", ""), []string{"spec.serverRef: Required value"}},
 		"an inventory named otherwise than by its UUID is refused": {swap(inventory, "{name: 38947555-7742", "{name: 00000000-7742"),
 			[]string{"a ServerInventory is named by its spec.systemUUID"}},
@@ -206,6 +227,17 @@ func TestWhatMayBeChanged(t *testing.T) {
 			[]string{"immutable cannot be taken back"}},
 		"a frozen secret cannot forget that it is": {frozenSecret, openSecret, []string{"immutable cannot be taken back"}},
 
+		"a readiness rule's conditions stay": {readinessRule, swap(readinessRule, "NetworkReady", "BurnedIn"), []string{"conditions is immutable"}},
+		"a readiness rule's mode stays":      {readinessRule, swap(readinessRule, "Continuous", "BootstrapOnly"), []string{"enforcementMode is immutable"}},
+		"the key of a readiness rule's taint stays": {readinessRule, swap(readinessRule, "example.com/network", "example.com/other"),
+			[]string{"taint key is immutable"}},
+		"the value of a readiness rule's taint stays":       {readinessRule, swap(readinessRule, "wiring", "cable"), []string{"taint value is immutable"}},
+		"the value of a readiness rule's taint cannot go":   {readinessRule, swap(readinessRule, "value: wiring, ", ""), []string{"taint value is immutable"}},
+		"the value of a readiness rule's taint cannot come": {swap(readinessRule, "value: wiring, ", ""), readinessRule, []string{"taint value is immutable"}},
+		"the effect of a readiness rule's taint stays":      {readinessRule, swap(readinessRule, "NoBind", "Evict"), []string{"taint effect is immutable"}},
+		"a readiness rule's selector stays":                 {readinessRule, swap(readinessRule, "rack: r1", "rack: r2"), []string{"serverSelector is immutable"}},
+		"a readiness rule's labels may change":              {readinessRule, swap(readinessRule, "{name: r}", "{name: r, labels: {a: b}}"), nil},
+
 		"a record of a wipe is accepted and stays": {wipeRecord, wipeRecord, nil},
 		"what a record says of a disk stays": {wipeRecord, swap(wipeRecord, "state: Failed}", "state: Verified}"),
 			[]string{"a sanitization record is immutable"}},
@@ -236,6 +268,7 @@ func TestDefaultsThatClientsMayLeaveOut(t *testing.T) {
 		"a server is recycled, and claimable": {
 			swap(server, "spec: {", "spec: {taints: [{key: k}], "),
 			swap(server, "spec: {", "spec: {taints: [{key: k, effect: NoBind}], reclaimPolicy: Recycle, unclaimable: false, ")},
+		"the taint of a readiness rule keeps claims away": {swap(readinessRule, ", effect: NoBind", ""), readinessRule},
 		"a BMC is pending as soon as it has a status": {
 			bmcByAccess + "\nstatus: {ip: 10.0.0.7}",
 			bmcByAccess + "\nstatus: {ip: 10.0.0.7, state: Pending}"},

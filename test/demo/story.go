@@ -30,6 +30,7 @@ func story(w *world) []chapter {
 		claims(w),
 		refusals(w),
 		operations(w),
+		maintenance(w),
 		release(w),
 	}
 }

@@ -151,7 +151,7 @@ func (w *world) startManager(ctx context.Context) error {
 		"--health-probe-bind-address=" + local(w.ports.health),
 		"--metrics-bind-address=" + local(w.ports.metrics),
 		"--metrics-secure=false",
-		"--no-release-grace",
+		"--no-release-grace", "--maintenance=on",
 	}
 	if w.options.vm {
 		more, err := w.virtualManager()

@@ -117,7 +117,7 @@ func (d *decision) record() {
 			return // a second request waits until the first has ended
 		}
 	}
-	if d.Unconfirmed {
+	if d.Unconfirmed || allowsDeletion(d.server, asked) {
 		return
 	}
 	if op.Active() {

@@ -186,11 +186,15 @@ var otherKinds = map[string]string{
 	v1alpha1.OperationGracefulRestartBMC: "set it on the BMC that spec.bmcRef names",
 	v1alpha1.OperationRotateCredentials: "it belongs on a BMC, and is not available in this version; " +
 		"change the password at the BMC and in its BMCSecret",
-	v1alpha1.OperationAllowInProgressDelete: inProgress,
-	v1alpha1.OperationAllowInProgressUpdate: inProgress,
+	v1alpha1.OperationAllowInProgressDelete: "it allows to delete a server in maintenance, and this one is in none",
+	v1alpha1.OperationAllowInProgressUpdate: "it belongs on a ServerMaintenance, whose server it allows to change",
 }
 
-const inProgress = "it belongs on an object that applies firmware or settings to a machine, and this version does nothing about those"
+// allowsDeletion says that what is asked for is nothing to do: admission reads it when a server is deleted that a maintenance has.
+func allowsDeletion(s *v1alpha1.Server, asked string) bool {
+	return asked == v1alpha1.OperationAllowInProgressDelete &&
+		(s.Status.State == v1alpha1.StateMaintenance || s.Spec.ServerMaintenanceRef != nil)
+}
 
 // Instead says where a release can be recorded or undone, and how a server that cannot be released where it is gets there.
 func Instead(b *bundle.Bundle, server *v1alpha1.Server, asked string) string {

@@ -27,6 +27,7 @@ func (r *record) recordConditions() {
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	r.recordHealth()
+	r.s.Status.FaultyParts = FaultyParts(reported(r.Input, r.s))
 	r.recordClaimMissing()
 	r.recordPhase()
 	r.recordHalt()

@@ -132,7 +132,7 @@ func dimms(data *policyv1alpha1.ProbeData) []part {
 		if m.SizeBytes == 0 {
 			continue // an empty slot
 		}
-		slot := words(m.DeviceLocator, m.BankLocator)
+		slot := slotOf(m)
 		value := words(m.Vendor, m.PartNumber, fmt.Sprintf("%d MiB", m.SizeBytes>>20))
 		if m.SerialNumber != "" {
 			value += " serial " + m.SerialNumber
@@ -140,6 +140,19 @@ func dimms(data *policyv1alpha1.ProbeData) []part {
 		found = append(found, part{key: slot, name: cmp.Or(slot, "memory"), value: value})
 	}
 	return found
+}
+
+func slotOf(m policyv1alpha1.MemoryDevice) string { return words(m.DeviceLocator, m.BankLocator) }
+
+// Slots are the slots that hold a memory module, by the names that a HardwareDifference has for them; false where the report is
+// incomplete as to memory.
+func Slots(data *policyv1alpha1.ProbeData) (slots []string, complete bool) {
+	for _, m := range data.Memory {
+		if m.SizeBytes > 0 {
+			slots = append(slots, cut(cmp.Or(slotOf(m), "memory"), maxName))
+		}
+	}
+	return slots, len(slots) > 0 && !unread(data, PartDIMM)
 }
 
 func disks(data *policyv1alpha1.ProbeData) []part {
