@@ -88,7 +88,8 @@ func remedyFor(annotation string) string {
 		return fmt.Sprintf("delete the claim, or where it is gone already set annotation %s: %s",
 			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
 	case v1alpha1.DecommissionAnnotation:
-		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation, v1alpha1.OperationDecommission, v1alpha1.OperationRecommission)
+		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation,
+			v1alpha1.OperationDecommission, v1alpha1.OperationRecommission)
 	}
 	return "keep it as it is stored"
 }

@@ -64,7 +64,8 @@ const (
 // Rules lists every rule.
 var Rules = []Rule{AbsenceIsNotEvidence, NeverWipeClaimed, NeverWipeRetained, NeverOfferDirty, ClearOnlyOnProof, ClearOnlyReleased,
 	ForgetOnlyWhenClean, NeverOnAClaim, OnlyForTheHolder, NeverCutAnErase, NotInUse, NotAStranger, EarnedByBoot, HandsOff, ParkedOnlyOff,
-	DecommissionedOnlyAsked, DecommissionedOnlyOff, DecommissionedUnclaimed, DecommissionedClean, RunningBootKept, OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
+	DecommissionedOnlyAsked, DecommissionedOnlyOff, DecommissionedUnclaimed, DecommissionedClean,
+	RunningBootKept, OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
 
 // Safety says whether a rule guards machines and data, rather than progress.
 func (r Rule) Safety() bool {

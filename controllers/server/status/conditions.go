@@ -33,7 +33,7 @@ func (r *record) recordConditions() {
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()
-	r.recordDecommission()
+	recordDecommission(r)
 	r.recordPowerWait()
 	r.recordWithheld()
 	r.recordReady()
