@@ -41,6 +41,9 @@ func drawn(r *rand.Rand) Observation {
 	if maybe() {
 		s.Annotations[v1alpha1.ParkedAnnotation] = "true"
 	}
+	if maybe() {
+		s.Annotations[v1alpha1.DecommissionAnnotation] = "old"
+	}
 	s.Status.Lifecycle = nil
 	if maybe() {
 		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: int64(r.Intn(3)), Retries: int32(r.Intn(4))}

@@ -26,6 +26,7 @@ var domains = map[string][]engine.Value{
 	"server.reclaimPolicy":  enums("Recycle", "Retain"),
 	"server.parked":         bools(),
 	"server.ignored":        bools(),
+	"server.decommission":   bools(),
 	"lifecycle.entry":       {engine.IntValue(thisEntry)},
 	"lifecycle.retries":     {engine.IntValue(0), engine.IntValue(3)},
 	"request.refused":       {engine.IntValue(0), engine.IntValue(4)},
@@ -48,6 +49,7 @@ var domains = map[string][]engine.Value{
 	"wipe.running":          bools(),
 	"wipe.verified":         bools(),
 	"wipe.failed":           bools(),
+	"wipe.attested":         bools(),
 	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
 	"maintenance.granted":   bools(),
 	"maintenance.ours":      bools(),
@@ -107,7 +109,11 @@ func (v valuation) possible() bool {
 }
 
 // further are operations that only some states ask about.
-var further = map[engine.State][]engine.Value{"Error": enums("sanitize"), "Released": enums("undo-release")}
+var further = map[engine.State][]engine.Value{"Error": enums("sanitize"), "Released": enums("undo-release"), "Decommissioned": enums("recommission")}
+
+// inspection is the domain of probe.entry in states that only ask whether there was a report; without a wish to decommission they do not.
+var inspection = map[engine.State][]engine.Value{"Initial": {engine.IntValue(thisEntry - 1), engine.IntValue(-1)},
+	"Error": {engine.IntValue(thisEntry - 1), engine.IntValue(-1)}}
 
 // sense leaves out early what possible and boots would leave out, by facts that are listed before the one that was set last.
 func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State) bool {
@@ -122,6 +128,10 @@ func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State
 		return !v.is("claim.missing") || v.is("server.claimRefSet")
 	case "probe.dataFound":
 		return !v.is("probe.dataFound") || v.thisEntrys("probe.entry") && v.is("probe.complete")
+	case "probe.entry":
+		return v.named("probe.entry").Int() >= 0 || v.is("server.decommission")
+	case "wipe.attested":
+		return !v.is("wipe.attested") || v.is("server.decommission")
 	case "wipe.entry":
 		return !v.is("boot.unheard") || !v.thisEntrys("wipe.entry")
 	case "wipe.verified", "wipe.failed":
@@ -204,6 +214,9 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 			if state == "Discovery" || state == "Cleanup" {
 				domain = enums("None", "park") // no rule there asks for another, and one safety rule for that
 			}
+		}
+		if some, ok := inspection[state]; ok && words.Facts[vary[k]].Name == "probe.entry" {
+			domain = some
 		}
 		if value, ok := fixed[words.Facts[vary[k]].Name]; ok {
 			domain = []engine.Value{value}
@@ -341,7 +354,7 @@ func propertiesOf(v valuation, d engine.Decision) error {
 			return fmt.Errorf("%s writes to a machine that is not known to be the Server's", e.Name)
 		case kind.Touches && v.is("maintenance.granted") && !v.has("boot.purpose", "Wipe") && !v.is("wipe.running"):
 			return fmt.Errorf("%s touches a machine that is handed to a maintenance", e.Name)
-		case kind.Touches && (d.From == "Parked" || d.From == "Observing" || d.From == "Maintenance"):
+		case kind.Touches && (d.From == "Parked" || d.From == "Decommissioned" || d.From == "Observing" || d.From == "Maintenance"):
 			return fmt.Errorf("%s touches a machine in %s", e.Name, d.From)
 		case kind.Touches && e.Name != EffectLocate && v.marked(MarkStranger):
 			return fmt.Errorf("%s touches a machine that was found running", e.Name)
@@ -445,6 +458,12 @@ func moveOf(v valuation, d engine.Decision) error {
 	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !proven) {
 		return fmt.Errorf("offers a server that may hold data")
 	}
+	if d.To == "Decommissioned" {
+		return outOfService(v, d)
+	}
+	if d.From == "Decommissioned" && !v.has("operation.name", "recommission") {
+		return fmt.Errorf("takes a server back into service that nobody asked for")
+	}
 	if d.From == "Maintenance" && v.is("maintenance.granted") {
 		return fmt.Errorf("leaves a maintenance that the server still names")
 	}
@@ -459,6 +478,23 @@ func moveOf(v valuation, d engine.Decision) error {
 	}
 	if d.To == "Discovery" && (held || v.marked(MarkDirty) || !v.has("bmc.power", "Off")) {
 		return fmt.Errorf("begins a probe while held, dirty, or not off")
+	}
+	return nil
+}
+
+// outOfService checks a move that takes a server out of service.
+func outOfService(v valuation, d engine.Decision) error {
+	switch {
+	case !v.is("server.decommission"):
+		return fmt.Errorf("takes a server out of service that nobody asked for")
+	case !v.has("bmc.power", "Off"):
+		return fmt.Errorf("takes a server out of service that is not off")
+	case v.is("server.claimRefSet"):
+		return fmt.Errorf("takes a server out of service that a claim is written on")
+	case v.marked(MarkDirty) && !v.is("wipe.attested"):
+		return fmt.Errorf("takes a server out of service that may hold data")
+	case len(d.Clears) > 0:
+		return fmt.Errorf("takes a server out of service and calls it clean")
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func TestNoBundleCanTouchAServerThatIsToBeLeftAlone(t *testing.T) {
 			if d := hostile(t, "Somewhere", effect).Decide(allowed(effect, "Somewhere")); d.Halt != nil {
 				t.Fatalf("it is halted where nothing speaks against it: %+v", *d.Halt)
 			}
-			for _, state := range []string{"Parked", "Observing", "Maintenance"} {
+			for _, state := range []string{"Parked", "Decommissioned", "Observing", "Maintenance"} {
 				wantSafetyHalt(t, hostile(t, state, effect).Decide(allowed(effect, state)), "HandsOff")
 			}
 			ignored := allowed(effect, "Somewhere")

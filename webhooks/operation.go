@@ -20,15 +20,38 @@ import (
 const (
 	// forcer is the ClusterRole of the shipped manifests that holds the right to force servers.
 	forcer = "metalaw-server-forcer"
-	// sanitizer is the ClusterRole of the shipped manifests that holds the right to have servers erased that no claim held.
-	sanitizer = "metalaw-server-sanitizer"
 	// maxReason is what status.operation can store, in characters.
 	maxReason = 1024
 )
 
 // wording are the annotations that a request for an operation on a server consists of.
 var wording = []string{v1alpha1.OperationAnnotation, v1alpha1.OperationReasonAnnotation,
-	v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation}
+	v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation, v1alpha1.AttestDiskAnnotation, v1alpha1.AttestMethodAnnotation}
+
+// ownRight is the right that an operation takes besides the right to patch the server, with a reason.
+type ownRight struct {
+	verb string
+	// role is the ClusterRole of the shipped manifests that gives it.
+	role string
+	// what says what the user may not do without it, and why what the reason is for.
+	what, why string
+}
+
+// ownRights are the operations that take a right of their own, but for those that go past the rules of the policy.
+var ownRights = map[string]ownRight{
+	v1alpha1.OperationSanitize: {"sanitize", "metalaw-server-sanitizer", "have servers erased",
+		"say why the disks may be erased; the server keeps it"},
+	v1alpha1.OperationDecommission: {"decommission", "metalaw-server-decommissioner", "take servers out of service",
+		"say why the server goes out of service; the server keeps it"},
+	v1alpha1.OperationRecommission: {"decommission", "metalaw-server-decommissioner", "take servers back into service",
+		"say why the server stays or comes back into service; the server keeps it"},
+	v1alpha1.OperationAttestDisk: {"attest-disk", "metalaw-disk-attester", "answer for disks that are not erased",
+		"say what became of the disk; the ServerInventory keeps it"},
+}
+
+// attestWords are the annotations that say for which disk a user answers. They are held to the right to that also where nothing is
+// asked for yet.
+var attestWords = []string{v1alpha1.AttestDiskAnnotation, v1alpha1.AttestMethodAnnotation}
 
 // forceWords are the annotations that say how a server is to be forced. They are held to the right to force also where
 // no force is asked for yet, so that nobody can put words into the request of somebody else.
@@ -74,8 +97,8 @@ func recordWho(c review.Change[v1alpha1.Server]) []review.Edit {
 type operationFacts struct {
 	// mayForce says that the user holds the right to force this server. It is looked up where forces says so.
 	mayForce bool
-	// maySanitize says that the user holds the right to have this server erased. It is looked up where sanitizes says so.
-	maySanitize bool
+	// holdsRight says that the user holds the right of its own that the operation takes. It is looked up where ownRightOf says so.
+	holdsRight bool
 	// status is what governs the server, looked up in the same case.
 	statusFacts
 }
@@ -93,9 +116,22 @@ func forces(c review.Change[v1alpha1.Server]) bool {
 	})
 }
 
-// sanitizes says that a change asks for a server to be erased that no claim held.
-func sanitizes(c review.Change[v1alpha1.Server]) bool {
-	return !c.Deleted() && !c.ByManager && c.New.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationSanitize && asksAnew(c.Old, c.New)
+// ownRightOf is the right of its own that a change takes; nil where it takes none. Asks says that the operation is asked for, and not
+// only laid out.
+func ownRightOf(c review.Change[v1alpha1.Server]) (right *ownRight, asks bool) {
+	if c.Deleted() || c.ByManager {
+		return nil, false
+	}
+	if own, takes := ownRights[c.New.Annotations[v1alpha1.OperationAnnotation]]; takes && asksAnew(c.Old, c.New) {
+		return &own, true
+	}
+	if slices.ContainsFunc(attestWords, func(name string) bool {
+		return c.New.Annotations[name] != "" && annotationChanges(c.Old, c.New, name)
+	}) {
+		own := ownRights[v1alpha1.OperationAttestDisk]
+		return &own, false
+	}
+	return nil, false
 }
 
 // pastRules says that an operation goes past the rules of the policy, which takes the right to force.
@@ -119,7 +155,7 @@ func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *r
 	if set && override != "true" && annotationChanges(c.Old, c.New, v1alpha1.ForceOverrideAnnotation) {
 		found.Deny(field.NotSupported(path.Key(v1alpha1.ForceOverrideAnnotation), override, []string{"true"}))
 	}
-	checkSanitize(c, f, found)
+	checkOwnRight(c, f, found)
 	if !forces(c) {
 		return
 	}
@@ -135,19 +171,20 @@ func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *r
 	}
 }
 
-// checkSanitize: data that may be somebody's is erased only by a user who may, and who says why.
-func checkSanitize(c review.Change[v1alpha1.Server], f operationFacts, found *review.Findings) {
-	if !sanitizes(c) {
+// checkOwnRight: what takes a right of its own is asked for by a user who holds it, and who says why.
+func checkOwnRight(c review.Change[v1alpha1.Server], f operationFacts, found *review.Findings) {
+	own, asks := ownRightOf(c)
+	if own == nil {
 		return
 	}
 	path := review.AnnotationsPath
-	if !f.maySanitize {
+	if !f.holdsRight {
 		found.Deny(field.Forbidden(path.Key(v1alpha1.OperationAnnotation), fmt.Sprintf(
-			"user %q may not have servers erased: that takes the verb sanitize on servers.%s, which ClusterRole %s gives",
-			c.User.Username, v1alpha1.GroupVersion.Group, sanitizer)))
+			"user %q may not %s: that takes the verb %s on servers.%s, which ClusterRole %s gives",
+			c.User.Username, own.what, own.verb, v1alpha1.GroupVersion.Group, own.role)))
 	}
-	if strings.TrimSpace(c.New.Annotations[v1alpha1.OperationReasonAnnotation]) == "" {
-		found.Deny(field.Required(path.Key(v1alpha1.OperationReasonAnnotation), "say why the disks may be erased; the server keeps it"))
+	if asks && strings.TrimSpace(c.New.Annotations[v1alpha1.OperationReasonAnnotation]) == "" {
+		found.Deny(field.Required(path.Key(v1alpha1.OperationReasonAnnotation), own.why))
 	}
 }
 
@@ -189,8 +226,8 @@ func checkForceTo(to string, f statusFacts, path *field.Path, found *review.Find
 func (l *serverRules) operation(ctx context.Context, c review.Change[v1alpha1.Server]) (operationFacts, error) {
 	var f operationFacts
 	var err error
-	if sanitizes(c) {
-		if f.maySanitize, err = l.may(ctx, c.User, rightTo("sanitize", c.New.Name)); err != nil {
+	if own, _ := ownRightOf(c); own != nil {
+		if f.holdsRight, err = l.may(ctx, c.User, rightTo(own.verb, c.New.Name)); err != nil {
 			return f, err
 		}
 	}

@@ -93,6 +93,13 @@ func TestOperation(t *testing.T) {
 		`servers.metal.ironcore.dev, which ClusterRole metalaw-server-forcer gives`)
 	mayNotErase := "Forbidden\n" + at(v1alpha1.OperationAnnotation, `Forbidden: user "jane" may not have servers erased: that takes the verb sanitize on `+
 		`servers.metal.ironcore.dev, which ClusterRole metalaw-server-sanitizer gives`)
+	mayNotAttest := "Forbidden\n" + at(v1alpha1.OperationAnnotation, `Forbidden: user "jane" may not answer for disks that are not erased: that takes the verb attest-disk on `+
+		`servers.metal.ironcore.dev, which ClusterRole metalaw-disk-attester gives`)
+	mayNotRetire := func(what string) string {
+		return "Forbidden\n" + at(v1alpha1.OperationAnnotation, `Forbidden: user "jane" may not take servers `+what+`: that takes the verb decommission on `+
+			`servers.metal.ironcore.dev, which ClusterRole metalaw-server-decommissioner gives`)
+	}
+	disk, method := annotated(v1alpha1.AttestDiskAnnotation, "w"), annotated(v1alpha1.AttestMethodAnnotation, "destroy")
 	written := "Forbidden\n" + at(by, "Forbidden: admission writes who asks; leave it out")
 	stays := "Forbidden\n" + at(by, "Forbidden: admission writes who asks; keep it as it is stored")
 	for desc, c := range map[string]struct {
@@ -136,6 +143,17 @@ func TestOperation(t *testing.T) {
 		"a sanitize by somebody who may only force":    {before: server(), after: server(asking("sanitize"), because("r"), askedBy("jane")), groups: []string{"forcers"}, want: mayNotErase},
 		"a sanitize by somebody who may":               {before: server(), after: server(asking("sanitize"), because("r"), askedBy("jane")), groups: []string{"sanitizers"}},
 		"a sanitize without a reason":                  {before: server(), after: server(asking("sanitize"), askedBy("jane")), groups: []string{"sanitizers"}, want: "Invalid\n" + at(reason, "Required value: say why the disks may be erased; the server keeps it")},
+		"a decommission by somebody who may not":       {before: server(), after: server(asking("decommission"), because("r"), askedBy("jane")), want: mayNotRetire("out of service")},
+		"a decommission by somebody who may":           {before: server(), after: server(asking("decommission"), because("r"), askedBy("jane")), groups: []string{"decommissioners"}},
+		"a decommission without a reason":              {before: server(), after: server(asking("decommission"), because(" "), askedBy("jane")), groups: []string{"decommissioners"}, want: "Invalid\n" + at(reason, "Required value: say why the server goes out of service; the server keeps it")},
+		"a recommission by somebody who may not":       {before: server(), after: server(asking("recommission"), because("r"), askedBy("jane")), want: mayNotRetire("back into service")},
+		"a recommission by somebody who may":           {before: server(), after: server(asking("recommission"), because("r"), askedBy("jane")), groups: []string{"decommissioners"}},
+		"an attestation by somebody who may not":       {before: server(), after: server(asking("attest-disk"), because("r"), disk, method, askedBy("jane")), groups: []string{"sanitizers"}, want: mayNotAttest},
+		"an attestation by somebody who may":           {before: server(), after: server(asking("attest-disk"), because("r"), disk, method, askedBy("jane")), groups: []string{"attesters"}},
+		"an attestation without a reason":              {before: server(), after: server(asking("attest-disk"), disk, method, askedBy("jane")), groups: []string{"attesters"}, want: "Invalid\n" + at(reason, "Required value: say what became of the disk; the ServerInventory keeps it")},
+		"another's attestation for another disk":       {before: server(asking("attest-disk"), because("r"), askedBy("joe")), after: server(asking("attest-disk"), because("r"), disk, askedBy("jane")), want: mayNotAttest},
+		"a disk laid out for another's attestation":    {before: server(), after: server(disk), want: mayNotAttest},
+		"another's disk that is taken back":            {before: server(disk), after: server()},
 		"another's sanitize for another reason":        {before: server(asking("sanitize"), because("r"), askedBy("joe")), after: server(asking("sanitize"), because("s"), askedBy("jane")), want: mayNotErase},
 		"the manager forces nobody's hand":             {before: server(asking("force"), askedBy("joe")), after: server(), who: manager},
 		"everybody may ask to be left alone":           {before: server(), after: server(asking("ignore"), askedBy("jane"))},

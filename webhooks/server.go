@@ -153,7 +153,7 @@ func machineKey(uuid string) string {
 // a status can be lost.
 func (l *lookup) dataOf(ctx context.Context, s *v1alpha1.Server) (string, error) {
 	if why := holdsData(s, nil); why != "" {
-		return why, nil
+		return l.unlessAttested(ctx, s, why)
 	}
 	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
 		holds, err := l.inventoryHoldsData(ctx, s, name)
@@ -165,6 +165,24 @@ func (l *lookup) dataOf(ctx context.Context, s *v1alpha1.Server) (string, error)
 		}
 	}
 	return "", nil
+}
+
+// unlessAttested is why a server is taken to hold data, but for one out of service of which a person answers for each disk. What the
+// inventory says of that is asked past the cache.
+func (l *lookup) unlessAttested(ctx context.Context, s *v1alpha1.Server, why string) (string, error) {
+	if s.Status.State != v1alpha1.StateDecommissioned {
+		return why, nil
+	}
+	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
+		inventory := &policyv1alpha1.ServerInventory{}
+		switch err := l.reader.Get(ctx, client.ObjectKey{Name: name}, inventory); {
+		case client.IgnoreNotFound(err) != nil:
+			return "", fmt.Errorf("the inventory of machine %s cannot be read: %w", s.Spec.SystemUUID, err)
+		case err == nil && holdsData(s, inventory) == "":
+			return "", nil
+		}
+	}
+	return why, nil
 }
 
 // inventoryHoldsData asks the cache, and confirms past it only what would deny the deletion.

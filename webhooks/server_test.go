@@ -53,6 +53,15 @@ func reachedBy(bmc string, access *v1alpha1.BMCAccess) func(*v1alpha1.Server) {
 
 func withoutFinalizer(s *v1alpha1.Server) { s.Finalizers = nil }
 
+// attestedInventory is the inventory of a machine with data for whose only disk a person answers.
+func attestedInventory() *policyv1alpha1.ServerInventory {
+	i := dirtyInventory()
+	disk := policyv1alpha1.CustodyDisk{WWID: "w"}
+	i.Custody.Disks = []policyv1alpha1.CustodyDisk{disk}
+	i.Custody.Attested = []policyv1alpha1.AttestedDisk{{CustodyDisk: disk, Method: policyv1alpha1.AttestDestroy, By: "jane", Reason: "r"}}
+	return i
+}
+
 func TestServer(t *testing.T) {
 	const keep = "only the manager changes it; keep it as it is stored"
 	const release = "only the manager changes it; delete the claim, or where it is gone already set annotation metal.ironcore.dev/operation: release"
@@ -103,18 +112,21 @@ func TestServer(t *testing.T) {
 		"a forged holder is refused":                               {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
 		"a holder that is taken away, too":                         {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
 		"a record of a binding that is made up":                    {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
-		"the manager records a release":                            {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
-		"a namesake in another namespace is not it":                {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
-		"a backup brings a server with its holder":                 {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
-		"a backup cannot bring a release record":                   {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
-		"an empty server may lose its finalizer":                   {before: server(), after: server(withoutFinalizer)},
-		"a server with data keeps its finalizer":                   {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
-		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
-		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"a UUID that is none passes with a warning":                {after: server(standingFor("rack-7"), withoutFinalizer), warnings: textOnly},
-		"a text that names no object is refused":                   {after: server(standingFor("rack 7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack 7\": " + noUUID},
-		"so is a UUID with its dashes in other places":             {after: server(standingFor("4c4c-45440051-3610-8052-b4c04f4d4d32"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c-45440051-3610-8052-b4c04f4d4d32\": " + noUUID},
-		"a change to a text that is none is refused as any other":  {before: server(), after: server(standingFor("rack-7")), want: "Forbidden\n" + another, warnings: textOnly},
+		"a decommission that is made up": {before: server(), after: server(annotated(v1alpha1.DecommissionAnnotation, "r")),
+			want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/decommission]: Forbidden: only the manager changes it; set annotation metal.ironcore.dev/operation: decommission or recommission"},
+		"the manager records a decommission":                      {before: server(), after: server(annotated(v1alpha1.DecommissionAnnotation, "r")), who: manager},
+		"the manager records a release":                           {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
+		"a namesake in another namespace is not it":               {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a backup brings a server with its holder":                {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
+		"a backup cannot bring a release record":                  {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
+		"an empty server may lose its finalizer":                  {before: server(), after: server(withoutFinalizer)},
+		"a server with data keeps its finalizer":                  {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
+		"the manager takes its finalizer":                         {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
+		"with the annotation the finalizer may go":                {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
+		"a UUID that is none passes with a warning":               {after: server(standingFor("rack-7"), withoutFinalizer), warnings: textOnly},
+		"a text that names no object is refused":                  {after: server(standingFor("rack 7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack 7\": " + noUUID},
+		"so is a UUID with its dashes in other places":            {after: server(standingFor("4c4c-45440051-3610-8052-b4c04f4d4d32"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c-45440051-3610-8052-b4c04f4d4d32\": " + noUUID},
+		"a change to a text that is none is refused as any other": {before: server(), after: server(standingFor("rack-7")), want: "Forbidden\n" + another, warnings: textOnly},
 		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32"), withoutFinalizer),
 			want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c4544005136108052b4c04f4d4d32\": " + noUUID},
 		"a UUID that firmware shows without one is refused": {after: server(standingFor("00000000-0000-0000-0000-000000000000")),
@@ -140,11 +152,14 @@ func TestServer(t *testing.T) {
 		"an answer that is one passes": {before: server(), after: server(annotated(v1alpha1.DisklessAnnotation, "true"), annotated(v1alpha1.DeleteDataAnnotation, "false"))},
 		"a stored answer that is none does not keep the rest from changing": {before: server(annotated(v1alpha1.DisklessAnnotation, "perhaps")),
 			after: server(annotated(v1alpha1.DisklessAnnotation, "perhaps"), booting("Boot0001"))},
-		"an empty server is deleted":                 {before: server()},
-		"a held server is not deleted":               {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
-		"a dirty server is not deleted":              {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
-		"nor where only the inventory knows":         {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
-		"another value of the annotation is no word": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"an empty server is deleted":                                         {before: server()},
+		"a held server is not deleted":                                       {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
+		"a dirty server is not deleted":                                      {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where only the inventory knows":                                 {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
+		"one out of service is deleted where a person answers for each disk": {before: server(dirty, in("Decommissioned")), stored: []client.Object{attestedInventory()}},
+		"but not from another state":                                         {before: server(dirty, in("Error")), stored: []client.Object{attestedInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where nobody answers":                                           {before: server(dirty, in("Decommissioned")), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"another value of the annotation is no word":                         {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
 		"with the annotation it is deleted": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "true")),
 			warnings: []string{"nothing erases the disks of machine " + uuid + ": it was not wiped since its last holder (mark Dirty), and its ServerInventory goes on saying so"}},
 	} {

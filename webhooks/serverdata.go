@@ -22,11 +22,12 @@ const (
 // guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
 // forged release record would cause a wipe, a lost holder would forget one.
 var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation,
-	v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation}
+	v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation, v1alpha1.DecommissionAnnotation}
 
 // holdsData says in words why a server is taken to hold somebody's data; empty where it is not. inventory may be nil.
 func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) string {
 	switch {
+	case policies.HoldsNothing(s, inventory): // it is out of service, and a person answers for each disk
 	case s.Spec.ServerClaimRef != nil:
 		return "it is held by a claim (spec.serverClaimRef)"
 	case isDirty(s):
@@ -86,6 +87,9 @@ func remedyFor(annotation string) string {
 	case v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation:
 		return fmt.Sprintf("delete the claim, or where it is gone already set annotation %s: %s",
 			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
+	case v1alpha1.DecommissionAnnotation:
+		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation,
+			v1alpha1.OperationDecommission, v1alpha1.OperationRecommission)
 	}
 	return "keep it as it is stored"
 }

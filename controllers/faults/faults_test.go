@@ -27,7 +27,10 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 type inForce struct{}
 
-func (inForce) Active() *bundle.Bundle { return &bundle.Bundle{} }
+func (inForce) Active() *bundle.Bundle {
+	return &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{Decommission: bundle.Decommission{
+		Propose: []string{bundle.ProposeHealth, bundle.ProposeDisk, bundle.ProposeMemory}, CordonMostPercent: 2}}}}
+}
 func (inForce) Changed(func())         {}
 
 // server is one of model X; a broken one has a failed disk.

@@ -91,8 +91,8 @@ func TestADecommissionIsRefused(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"of a parked server":                 {serverIn(v1alpha1.StateParked), "old", "unpark"},
-		"of a machine that is not ours":      {serverIn(v1alpha1.StateObserving, func(s *v1alpha1.Server) {
+		"of a parked server": {serverIn(v1alpha1.StateParked), "old", "unpark"},
+		"of a machine that is not ours": {serverIn(v1alpha1.StateObserving, func(s *v1alpha1.Server) {
 			s.Status.Lifecycle.Marks = []string{"Stranger"}
 		}), "old", "take it over first"},
 		"without a reason":                   {serverIn(v1alpha1.StateAvailable), "", "say why"},
@@ -109,6 +109,36 @@ func TestADecommissionIsRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestABundleWithoutTheStateRefusesADecommission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable), reported())
+		w.manager.Bundles = governed{compat(t)}
+		w.asksBy(v1alpha1.OperationDecommission, "old", nil)
+		op, says := w.server().Status.Operation, "defines no state Decommissioned; promote a bundle that does, such as default"
+		if w.operation() != "decommission Refused" || !strings.Contains(op.Message, says) || w.decommission().Type != "" {
+			t.Errorf("it is %+v", op)
+		}
+	})
+}
+
+func TestAServerOutOfServiceWhoseStatusIsPrunedStaysThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inventory := reported()
+		inventory.Custody.Clean = &policyv1alpha1.CleanRecord{Cause: policyv1alpha1.CleanWiped, ServerUID: "uid-a"}
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable, leaving), inventory)
+		w.manager.run(time.Minute)
+		if s := w.server(); s.Status.State != v1alpha1.StateDecommissioned {
+			t.Fatalf("it is in %s", s.Status.State)
+		}
+		asked := len(w.machine.asked())
+		statusBecomes(prunedStatus)(w)
+		w.start().run(10 * time.Minute)
+		if s := w.server(); s.Status.State != v1alpha1.StateDecommissioned || len(w.machine.asked()) != asked {
+			t.Errorf("it is in %s, and its machine was asked for %v", s.Status.State, w.machine.asked()[asked:])
+		}
+	})
 }
 
 func TestWhatADecommissionWaitsFor(t *testing.T) {

@@ -48,11 +48,12 @@ func (v operationShell) record(d engine.Decision) {
 // attest writes the disk for which a person answers into the inventory, before the operation ends. The disk is written once, however
 // often this is tried.
 func (v operationShell) attest(ctx context.Context) error {
-	op := v.server.Status.Operation
-	if operations.Asked(v.server) != v1alpha1.OperationAttestDisk || op.Active() || v.unconfirmed || v.server.Status.Lifecycle == nil || v.bundle == nil {
+	s := v.server
+	if operations.Asked(s) != v1alpha1.OperationAttestDisk || s.Status.Operation.Active() || v.unconfirmed || s.Status.Lifecycle == nil ||
+		v.bundle == nil {
 		return nil
 	}
-	disk, why := operations.Attestation(operationShell.input(v, engine.Decision{}))
+	disk, why := operations.Attestation(v.input(engine.Decision{}))
 	if why != "" {
 		return nil
 	}

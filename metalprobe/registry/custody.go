@@ -29,19 +29,19 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 	if !replaces(stored, g) {
 		known = slices.Clone(stored.Custody.Disks)
 	}
-	have, seen := map[diskKey]int{}, map[diskKey]int{}
+	have, seen := map[policyv1alpha1.DiskKey]int{}, map[policyv1alpha1.DiskKey]int{}
 	for _, disk := range known {
-		have[keyOf(disk)]++
+		have[disk.Key()]++
 	}
 	for _, device := range devices {
 		if device.Removable || device.ReadOnly || device.Remote() {
 			continue
 		}
 		disk := custodyDisk(device)
-		key := keyOf(disk)
+		key := disk.Key()
 		seen[key]++
 		// A disk with two paths is seen twice under its one wwid; two disks may well share a careless serial number.
-		if seen[key] > have[key] && (key.by != "wwid" || have[key] == 0) {
+		if seen[key] > have[key] && (key.By != "wwid" || have[key] == 0) {
 			known = append(known, disk)
 			have[key]++
 		}
@@ -66,22 +66,6 @@ func mayHoldData(stored *policyv1alpha1.ServerInventory, server *metalv1alpha1.S
 		lifecycle != nil && slices.Contains(lifecycle.Marks, metalv1alpha1.MarkDirty)
 }
 
-// diskKey is what a remembered disk is known by.
-type diskKey struct{ by, value string }
-
-// keyOf takes the strongest identity that a disk has; the zero key where it has none.
-func keyOf(disk policyv1alpha1.CustodyDisk) diskKey {
-	switch {
-	case disk.WWID != "":
-		return diskKey{"wwid", disk.WWID}
-	case disk.Serial != "":
-		return diskKey{"serial", disk.Serial}
-	case disk.Name != "":
-		return diskKey{"name", disk.Name}
-	}
-	return diskKey{}
-}
-
 func custodyDisk(device policyv1alpha1.BlockDevice) policyv1alpha1.CustodyDisk {
 	return policyv1alpha1.CustodyDisk{
 		Name: diskName(device.Name, device.Path), Serial: device.Serial, WWID: device.WWID, SizeBytes: device.SizeBytes,
@@ -94,18 +78,18 @@ func diskName(name, path string) string { return cmp.Or(name, strings.TrimPrefix
 // missing gives the remembered disks that are not among the erased. One erased disk stands for one remembered disk,
 // but for a wwid, which no two disks share. A remembered disk without any identity is never found.
 func missing(remembered []policyv1alpha1.CustodyDisk, erased []policyv1alpha1.DiskWipe) []policyv1alpha1.CustodyDisk {
-	found := map[diskKey]int{}
+	found := map[policyv1alpha1.DiskKey]int{}
 	for _, disk := range erased {
-		found[diskKey{"wwid", disk.WWID}]++
-		found[diskKey{"serial", disk.Serial}]++
-		found[diskKey{"name", diskName(disk.Name, disk.Path)}]++
+		found[policyv1alpha1.DiskKey{By: "wwid", Value: disk.WWID}]++
+		found[policyv1alpha1.DiskKey{By: "serial", Value: disk.Serial}]++
+		found[policyv1alpha1.DiskKey{By: "name", Value: diskName(disk.Name, disk.Path)}]++
 	}
 	var left []policyv1alpha1.CustodyDisk
 	for _, disk := range remembered {
-		key := keyOf(disk)
+		key := disk.Key()
 		if found[key] == 0 {
 			left = append(left, disk)
-		} else if key.by != "wwid" {
+		} else if key.By != "wwid" {
 			found[key]--
 		}
 	}
@@ -124,11 +108,11 @@ func notCovered(left []policyv1alpha1.CustodyDisk) string {
 			break
 		}
 		name := fmt.Sprintf("%.40s", cmp.Or(disk.Name, "unnamed"))
-		if key := keyOf(disk); key.by == "wwid" || key.by == "serial" {
-			name += fmt.Sprintf(" (%s %.60s)", key.by, key.value)
+		if key := disk.Key(); key.By == "wwid" || key.By == "serial" {
+			name += fmt.Sprintf(" (%s %.60s)", key.By, key.Value)
 		}
 		names = append(names, name)
 	}
 	return "the wipe did not cover every disk of this machine; not erased, because not seen: " + strings.Join(names, ", ") +
-		". Bring them back and retry; where a disk is out of the machine for good, take its entry off custody.disks first"
+		". Bring them back and retry; where a disk is out of the machine for good, attest it first (metalaw server attest)"
 }

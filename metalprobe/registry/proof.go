@@ -11,9 +11,9 @@ import (
 )
 
 // prove lets a verified wipe stand only where it covers every disk that the machine is known to have and that no policy excuses: those that the
-// same agent reported, and those that are remembered from before, which this boot may not see. Else the wipe failed. It
-// failed, too, where it saw no disk at all, because a controller that did not come up looks the same as a machine
-// without disks.
+// same agent reported, and those that are remembered from before, which this boot may not see, but for which no person answers. Else
+// the wipe failed. It failed, too, where it saw no disk at all, because a controller that did not come up looks the same as a
+// machine without disks.
 func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1.WipeReport) *refusal {
 	report := stored.Report
 	if report == nil || report.Entry != g.entry || report.Unauthenticated || report.Purpose != policyv1alpha1.PurposeWipe {
@@ -26,9 +26,23 @@ func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1
 	if len(erasedOrExcused(wipe)) == 0 {
 		if why := mayHaveDisks(g.server); why != "" {
 			wipe.State, wipe.Message = policyv1alpha1.WipeFailed, why
+			return nil
 		}
 	}
+	forgetUnseen(stored.Custody, erasedOrExcused(wipe))
 	return nil
+}
+
+// forgetUnseen takes the disks off that a verified wipe did not see: a person said that they are out of the machine. Later wipes need
+// not be told that again; a disk that comes back is seen, and remembered anew.
+func forgetUnseen(c *policyv1alpha1.Custody, dealtWith []policyv1alpha1.DiskWipe) {
+	if c == nil || len(c.Attested) == 0 {
+		return
+	}
+	for _, gone := range missing(c.Disks, dealtWith) {
+		i := slices.IndexFunc(c.Disks, func(d policyv1alpha1.CustodyDisk) bool { return d.Key() == gone.Key() })
+		c.Disks = slices.Delete(c.Disks, i, i+1)
+	}
 }
 
 // uncovered lists the disks that are known of and that a wipe left out.
@@ -44,8 +58,8 @@ func uncovered(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.Wipe
 	if stored.Custody == nil {
 		return left
 	}
-	for _, disk := range missing(stored.Custody.Disks, dealtWith) {
-		named := func(other policyv1alpha1.CustodyDisk) bool { return keyOf(other) == keyOf(disk) }
+	for _, disk := range stored.Custody.Unattested(missing(stored.Custody.Disks, dealtWith)) {
+		named := func(other policyv1alpha1.CustodyDisk) bool { return other.Key() == disk.Key() }
 		if !slices.ContainsFunc(left, named) {
 			left = append(left, disk)
 		}

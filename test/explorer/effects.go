@@ -116,6 +116,7 @@ func (p *player) bootAsClaimed(w *World) progress {
 		return holds
 	}
 	if w.Marks&(managed|dirty) != managed|dirty {
+		w.Attested = w.Attested && w.Marks&dirty != 0
 		w.Marks |= managed | dirty
 		w.Ours, w.Kept, w.Seen = true, true, false
 		if w.Runs == Stranger {

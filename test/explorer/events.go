@@ -147,7 +147,10 @@ var machineEvents = []event{
 		}
 		w.State, w.Lost, w.Retries, w.Op = p.m.initial, true, 0, NoOperation
 		w.newEntry()
+		before := w.Marks
 		w.Marks = inherited(w)
+		w.Attested = w.Attested && before&dirty >= w.Marks&dirty
+		w.Gone = false                          // where it is then, and what is done there, is a fear of data
 		w.Seen = w.Seen && w.Marks&foreign != 0 // what was not yet noted is nobody's fault
 		return true
 	}},

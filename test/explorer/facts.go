@@ -19,6 +19,7 @@ const (
 	parked
 	ignored
 	deleting
+	decommission
 	state
 	entry
 	age
@@ -46,6 +47,7 @@ const (
 	wipeRunning
 	wipeVerified
 	wipeFailed
+	attested
 	wipeBudget
 	maintenance
 	maintenanceOurs
@@ -94,6 +96,7 @@ var vocabulary = [factCount]factType{
 	parked:        {"server.parked", cel.BoolType, truths},
 	ignored:       {"server.ignored", cel.BoolType, truths},
 	deleting:      {"server.deleting", cel.BoolType, truths},
+	decommission:  {"server.decommission", cel.BoolType, truths},
 	state:         {"lifecycle.state", cel.StringType, nil},
 	entry:         {"lifecycle.entry", cel.IntType, []any{presentEntry}},
 	age:           {"lifecycle.age", cel.DurationType, nil},
@@ -122,6 +125,7 @@ var vocabulary = [factCount]factType{
 	wipeRunning:          {"wipe.running", cel.BoolType, truths},
 	wipeVerified:         {"wipe.verified", cel.BoolType, truths},
 	wipeFailed:           {"wipe.failed", cel.BoolType, truths},
+	attested:             {"wipe.attested", cel.BoolType, truths},
 	wipeBudget:           {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
 	maintenance:          {"maintenance.granted", cel.BoolType, truths},
 	maintenanceOurs:      {"maintenance.ours", cel.BoolType, truths},
@@ -163,6 +167,7 @@ func (m *Machine) read(w *World) reading {
 	var r reading
 	r[state], r[age], r[retries], r[marks] = w.State, w.Age, w.Retries, w.Marks
 	r[parked] = bit(w.ParkNote && w.Lost)
+	r[decommission], r[attested] = bit(w.Leaving), bit(w.answered())
 	r[sanitization] = bit(m.waived)
 	r[consented] = bit(w.Consent || m.takesOver)
 	r[maintenance], r[maintenanceOurs], r[maintenanceConsented] = bit(w.Serviced), bit(w.Granted), bit(w.consented())

@@ -104,10 +104,33 @@ func (p *player) judgeParking(w *World, to string) {
 	}
 }
 
+// judgeEnd judges that a rule takes a machine out of service.
+func (p *player) judgeEnd(w *World, to string) {
+	if to != "Decommissioned" {
+		return
+	}
+	if !w.Leaving {
+		p.breaks(DecommissionedOnlyAsked, "a machine goes out of service that nobody asked for")
+	}
+	if w.On {
+		p.breaks(DecommissionedOnlyOff, "a machine that runs goes out of service")
+	}
+	if w.Ref {
+		p.breaks(DecommissionedUnclaimed, "a machine goes out of service that a claim is written on")
+	}
+	if w.Data == HeldData || (w.Data == FormerData && !p.m.waived && !w.answered()) {
+		p.breaks(DecommissionedClean, "a machine goes out of service with a holder's data for which nobody answers")
+	}
+}
+
 // judgeHands judges that an effect which touches the machine is wanted.
 func (p *player) judgeHands(w *World, effect string) {
 	if w.Given && touching[effect] {
 		p.breaks(HandsOff, effect+" on a machine that was handed to somebody outside, and not handed back")
+		return
+	}
+	if w.Gone && touching[effect] {
+		p.breaks(HandsOff, effect+" on a machine that is out of service, and that nobody asked back")
 		return
 	}
 	begun := w.Wipe == Erasing || (w.Boot == Wiper && (w.On || !w.reached())) // is brought to its end, or may be under way

@@ -34,10 +34,19 @@ const (
 	NotAStranger Rule = "NotAStranger"
 	// EarnedByBoot: a machine on which a stranger runs is not called ours.
 	EarnedByBoot Rule = "EarnedByBoot"
-	// HandsOff: nothing is done to a machine that is parked, that a maintenance has, or that was seen running and is not ours.
+	// HandsOff: nothing is done to a machine that is parked or out of service, that a maintenance has, or that was seen running and is
+	// not ours.
 	HandsOff Rule = "HandsOff"
 	// ParkedOnlyOff: no machine that runs is handed to somebody outside.
 	ParkedOnlyOff Rule = "ParkedOnlyOff"
+	// DecommissionedOnlyAsked: no machine goes out of service that nobody asked for.
+	DecommissionedOnlyAsked Rule = "DecommissionedOnlyAsked"
+	// DecommissionedOnlyOff: no machine that runs goes out of service.
+	DecommissionedOnlyOff Rule = "DecommissionedOnlyOff"
+	// DecommissionedUnclaimed: no machine goes out of service that a claim is written on.
+	DecommissionedUnclaimed Rule = "DecommissionedUnclaimed"
+	// DecommissionedClean: no machine goes out of service with a holder's data for which nobody answers.
+	DecommissionedClean Rule = "DecommissionedClean"
 	// RunningBootKept: no agent's boot is prepared for a machine on which a tenant or a stranger runs.
 	RunningBootKept Rule = "RunningBootKept"
 	// OrderOnlyWhileOff: the boot order of a machine on which a tenant or a stranger runs is not changed.
@@ -55,6 +64,7 @@ const (
 // Rules lists every rule.
 var Rules = []Rule{AbsenceIsNotEvidence, NeverWipeClaimed, NeverWipeRetained, NeverOfferDirty, ClearOnlyOnProof, ClearOnlyReleased,
 	ForgetOnlyWhenClean, NeverOnAClaim, OnlyForTheHolder, NeverCutAnErase, NotInUse, NotAStranger, EarnedByBoot, HandsOff, ParkedOnlyOff,
+	DecommissionedOnlyAsked, DecommissionedOnlyOff, DecommissionedUnclaimed, DecommissionedClean,
 	RunningBootKept, OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
 
 // Safety says whether a rule guards machines and data, rather than progress.

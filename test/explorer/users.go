@@ -106,6 +106,19 @@ var userEvents = []event{
 	{"somebody asks to park it", false, asks(Park)},
 	{"somebody asks to unpark it", false, asks(Unpark)},
 	{"somebody asks to retry", false, asks(Retry)},
+	{"somebody asks to take it out of service", false, func(p *player, w *World) bool {
+		_, defined := p.m.places["Decommissioned"]
+		return defined && !w.Lost && !p.m.in(w, "Decommissioned") && !p.m.in(w, "Parked") && !p.m.in(w, "Observing") && flip(&w.Leaving, true)
+	}},
+	{"somebody asks to take it back into service", false, func(p *player, w *World) bool {
+		if p.m.in(w, "Decommissioned") {
+			return asks(Recommission)(p, w)
+		}
+		return !w.Lost && flip(&w.Leaving, false)
+	}},
+	{"a person answers for each of its disks", false, func(_ *player, w *World) bool {
+		return w.Leaving && w.Marks&dirty != 0 && flip(&w.Attested, true)
+	}},
 	{"somebody asks for a power cycle", false, asks(PowerCycle)},
 	{"somebody asks to force it off", false, asks(ForceOff)},
 	{"somebody asks to force it on", false, asks(ForceOn)},

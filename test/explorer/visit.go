@@ -71,13 +71,11 @@ func (p *player) move(w *World, x *exit) {
 	p.judgeMarks(w, x.clears, to.marks)
 	if x.rule != migrated {
 		p.judgeParking(w, to.name)
+		p.judgeEnd(w, to.name)
+		w.Gone = w.Gone || to.name == "Decommissioned"
 	}
 	if w.Op != NoOperation {
-		served := p.servedBy(w, x)
-		w.Given = (w.Given && (!served || w.Op != Unpark)) || (served && w.Op == Park)
-		if served || !slices.Contains(to.operations, operationNames[w.Op]) {
-			w.Op = NoOperation
-		}
+		p.serve(w, x, to)
 	}
 	if x.clears&dirty != 0 && p.m.waived && w.Data == FormerData {
 		w.Data = NoData // the bundle says that it is nobody's any more
@@ -93,6 +91,18 @@ func (p *player) move(w *World, x *exit) {
 	}
 	w.newEntry()
 	p.judgeOffer(w)
+}
+
+// serve ends the operation that a move is made for, and one that the state entered does not accept.
+func (p *player) serve(w *World, x *exit, to *stateRules) {
+	served := p.servedBy(w, x)
+	w.Given = (w.Given && (!served || w.Op != Unpark)) || (served && w.Op == Park)
+	if served && w.Op == Recommission {
+		w.Leaving, w.Gone = false, false
+	}
+	if served || !slices.Contains(to.operations, operationNames[w.Op]) {
+		w.Op = NoOperation
+	}
 }
 
 // resumes is the move into the state that is known without the status: of a server that was parked a marker tells.

@@ -38,14 +38,15 @@ var ofTheShell = map[explorer.Rule]bool{"IdentityFirst": true, "OffForMaintenanc
 
 // judgedBy tells under which rule the explorer judges what a safety rule keeps from happening: by what it does to machines.
 var judgedBy = map[explorer.Rule]explorer.Rule{
-	"PowerIsTheHolders":    explorer.OnlyForTheHolder,
-	"ObservedUntilConsent": explorer.HandsOff,
-	"LeftToItself":         explorer.HandsOff,
-	"ParkedUntilAsked":     explorer.HandsOff,
-	"ProbeBeginsFromOff":   explorer.RunningBootKept,
-	"WipeBeginsFromOff":    explorer.RunningBootKept,
-	"ServedInMaintenance":  explorer.HandsOff,
-	"NeverWipeByReset":     explorer.NeverWipeRetained,
+	"PowerIsTheHolders":        explorer.OnlyForTheHolder,
+	"ObservedUntilConsent":     explorer.HandsOff,
+	"LeftToItself":             explorer.HandsOff,
+	"ParkedUntilAsked":         explorer.HandsOff,
+	"DecommissionedUntilAsked": explorer.HandsOff,
+	"ProbeBeginsFromOff":       explorer.RunningBootKept,
+	"WipeBeginsFromOff":        explorer.RunningBootKept,
+	"ServedInMaintenance":      explorer.HandsOff,
+	"NeverWipeByReset":         explorer.NeverWipeRetained,
 }
 
 var rules = func() map[explorer.Rule]bool {

@@ -17,6 +17,8 @@ type World struct {
 
 	// The Server's spec and annotations.
 	Ref, Retain, Record, Holder, Consent, Serviced, ParkNote bool
+	Leaving                                                  bool // to go out of service
+	Attested                                                 bool // a person answers for each disk
 
 	// The maintenance that the Server names, as Serviced says: whether we granted it, whether the claim that holds the machine was asked, and
 	// whether it asks for power Off rather than On.
@@ -50,6 +52,7 @@ type World struct {
 	Kept  bool // an inventory tells that it was booted by us
 	Noted bool // what outlives the status tells of a holder's data
 	Given bool // handed to somebody outside by the operation park, and not handed back by unpark since
+	Gone  bool // taken out of service, and not back by the operation recommission since
 	Seen  bool // seen running and not ours, and since then neither consented to, nor held by a claim, nor forced upon us
 }
 
@@ -128,6 +131,7 @@ const (
 	Park
 	Unpark
 	Retry
+	Recommission
 	PowerCycle
 	ForceOff
 	ForceOn
@@ -135,7 +139,7 @@ const (
 	GracefulRestart
 )
 
-var operationNames = [...]string{"None", "park", "unpark", "retry", "power-cycle-server", "force-off-server", "force-on-server",
+var operationNames = [...]string{"None", "park", "unpark", "retry", "recommission", "power-cycle-server", "force-off-server", "force-on-server",
 	"hard-restart-server", "graceful-restart-server"}
 
 // resets says that an operation asks for a reset or a power change.
@@ -157,6 +161,9 @@ func (w *World) consented() bool { return !w.Ref || w.Record || w.Agreed }
 
 // retained says that the data is to be kept.
 func (w *World) retained() bool { return w.Ref && w.Retain }
+
+// answered says that a person answers for each disk, and that no holder is known who was not released.
+func (w *World) answered() bool { return w.Attested && (w.Record || !w.Holder && !w.Ref) }
 
 // erasing says that an agent is erasing disks at this moment.
 func (w *World) erasing() bool { return w.On && w.Runs == Wiper && w.Wipe == Erasing }

@@ -144,6 +144,9 @@ func (d *decision) admitInstead(asked string) {
 
 func (d *decision) admitOperation(asked string) {
 	s := d.server
+	if d.takesLeave(asked) {
+		return
+	}
 	switch {
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
@@ -156,15 +159,6 @@ func (d *decision) admitOperation(asked string) {
 		return
 	case pastRules(asked):
 		d.admitMove(asked)
-		return
-	case asked == v1alpha1.OperationDecommission:
-		d.decommission()
-		return
-	case asked == v1alpha1.OperationRecommission && s.Status.State != v1alpha1.StateDecommissioned:
-		d.withdrawDecommission()
-		return
-	case asked == v1alpha1.OperationAttestDisk:
-		d.attest()
 		return
 	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.beginOperation(asked)

@@ -17,6 +17,21 @@ import (
 
 const keepsAway = "spec.unclaimable stays set; metalaw server uncordon offers it again"
 
+// takesLeave takes in what is asked for about the end of service, and says whether it was that.
+func (d *decision) takesLeave(asked string) bool {
+	switch {
+	case asked == v1alpha1.OperationDecommission:
+		d.decommission()
+	case asked == v1alpha1.OperationRecommission && d.server.Status.State != v1alpha1.StateDecommissioned:
+		d.withdrawDecommission()
+	case asked == v1alpha1.OperationAttestDisk:
+		d.attest()
+	default:
+		return false
+	}
+	return true
+}
+
 // decommission takes in the wish to have the server out of service. Nothing is done for it here: rules of the policy lead there.
 func (d *decision) decommission() {
 	s := d.server

@@ -33,7 +33,7 @@ func (r *record) recordConditions() {
 	r.recordHalt()
 	r.recordBehind()
 	r.recordMaintenance()
-	r.recordDecommission()
+	recordDecommission(r)
 	r.recordPowerWait()
 	r.recordWithheld()
 	r.recordReady()
@@ -42,9 +42,9 @@ func (r *record) recordConditions() {
 func (r *record) recordReachable() {
 	b := r.Reading
 	switch {
+	case !b.Tried || b.Crowded:
 	case r.s.Status.State == v1alpha1.StateDecommissioned && !b.Reachable:
 		r.drop(v1alpha1.ConditionBMCReachable) // its BMC may be gone with the machine
-	case !b.Tried || b.Crowded:
 	case b.Reachable:
 		r.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionTrue, v1alpha1.ReasonConnected, "the BMC answers")
 	case !b.News && meta.IsStatusConditionFalse(r.s.Status.Conditions, v1alpha1.ConditionBMCReachable):

@@ -17,7 +17,7 @@ import (
 const maxWhy = 256
 
 // recordDecommission says how far a server has come that is to go out of service.
-func (r *record) recordDecommission() {
+func recordDecommission(r *record) {
 	why, asked := r.s.Annotations[v1alpha1.DecommissionAnnotation]
 	out := r.s.Status.State == v1alpha1.StateDecommissioned
 	switch b := r.Governance.Bundle; {

@@ -59,6 +59,7 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 	}
 	if in.Inventory.Custody != nil {
 		spec.Holder = in.Inventory.Custody.LastHolder.DeepCopy()
+		spec.Attested = unseen(in.Inventory.Custody.Attested, in.Wipe)
 	}
 	spec.RequestedBy, spec.Reason = asked(s, in.Wipe.Entry)
 	if s.Status.Lifecycle != nil {
@@ -95,6 +96,29 @@ func Tells(a, b *policyv1alpha1.SanitizationRecord) bool {
 	return x.Machine.SystemUUID == y.Machine.SystemUUID && x.Entry == y.Entry && x.State == y.State && x.Message == y.Message &&
 		x.StartedAt.Equal(&y.StartedAt) &&
 		equality.Semantic.DeepEqual(x.Media, y.Media) && equality.Semantic.DeepEqual(x.Skipped, y.Skipped)
+}
+
+// unseen are the attested disks that a wipe did not see. One that it saw is recorded as what it was: erased or not.
+func unseen(attested []policyv1alpha1.AttestedDisk, wipe *policyv1alpha1.WipeReport) []policyv1alpha1.AttestedDisk {
+	seen := map[policyv1alpha1.DiskKey]bool{}
+	see := func(path, name, serial, wwid string) {
+		seen[policyv1alpha1.DiskKey{By: "wwid", Value: wwid}] = true
+		seen[policyv1alpha1.DiskKey{By: "serial", Value: serial}] = true
+		seen[policyv1alpha1.DiskKey{By: "name", Value: cmp.Or(name, strings.TrimPrefix(path, "/dev/"))}] = true
+	}
+	for _, d := range wipe.Disks {
+		see(d.Path, d.Name, d.Serial, d.WWID)
+	}
+	for _, d := range wipe.Skipped {
+		see(d.Path, d.Name, d.Serial, d.WWID)
+	}
+	var left []policyv1alpha1.AttestedDisk
+	for _, a := range attested {
+		if !seen[a.Key()] {
+			left = append(left, *a.DeepCopy())
+		}
+	}
+	return left
 }
 
 func labels(uuid, server string) map[string]string {
