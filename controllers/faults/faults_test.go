@@ -31,7 +31,7 @@ func (inForce) Active() *bundle.Bundle {
 	return &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{Decommission: bundle.Decommission{
 		Propose: []string{bundle.ProposeHealth, bundle.ProposeDisk, bundle.ProposeMemory}, CordonMostPercent: 2}}}}
 }
-func (inForce) Changed(func())         {}
+func (inForce) Changed(func()) {}
 
 // server is one of model X; a broken one has a failed disk.
 func server(name string, change ...func(*v1alpha1.Server)) *v1alpha1.Server {
