@@ -3,6 +3,7 @@
 package maintenance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,33 @@ func TestAnEnforcedOneGivesNotice(t *testing.T) {
 	w.after(14 * time.Minute)
 	w.is("a", "Pending WaitsForNotice")
 	w.after(time.Minute)
+	w.rounds()
+	w.is("a", "InMaintenance ServerGranted")
+}
+
+// An enforced maintenance overrules a holder, and nobody whom it could not tell.
+func TestAHolderThatCannotBeToldKeepsItsServer(t *testing.T) {
+	w := newWorld(t, free(claimed), claim(), sm("a", enforced))
+	w.policy = &maintenance.Policy{EnforcedNotice: 15 * time.Minute}
+	refused := errors.New("a webhook of the tenant refuses the label")
+	w.refuse = func(o client.Object) error {
+		if _, is := o.(*v1alpha1.ServerClaim); is {
+			return refused
+		}
+		return nil
+	}
+	for range 10 {
+		_, err := w.s.Reconcile(t.Context(), pass{})
+		if err != nil && !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+		w.at = w.at.Add(10 * time.Minute)
+	}
+	w.is("a", "Pending WaitsForNotice")
+	if w.server().Spec.ServerMaintenanceRef != nil {
+		t.Error("it has the server")
+	}
+	w.refuse = nil
 	w.rounds()
 	w.is("a", "InMaintenance ServerGranted")
 }
