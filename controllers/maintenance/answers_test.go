@@ -202,6 +202,18 @@ func TestAnUnknownMakerBootsNothingBesideData(t *testing.T) {
 	w.is("a", "Pending WaitsForApproval")
 }
 
+// Where no webhook is asked, a tenant writes that the administrator made it.
+func TestWithoutAdmissionNoMakerIsBelieved(t *testing.T) {
+	w := newWorld(t, free(claimed), claim(), sm("a", enforced))
+	w.s.makers.unknown = true
+	w.rounds()
+	w.is("a", "Pending WaitsForApproval")
+	w = newWorld(t, free(claimed), claim(approve), sm("a", boots))
+	w.s.makers.unknown = true
+	w.rounds()
+	w.is("a", "Pending NotPermitted")
+}
+
 func TestWhatWasGrantedBeforeItWasSwitchedOffMayGo(t *testing.T) {
 	theirs := sm("theirs", func(m *v1alpha1.ServerMaintenance) { m.Finalizers = []string{v1alpha1.FinalizerServerMaintenance} })
 	w := newWorld(t, free(claimed), claim(), sm("waits"), theirs.DeepCopy())
