@@ -132,6 +132,14 @@ func (d *decision) leave() Step {
 	return Step{}
 }
 
+// Kept is the status of a maintenance that ends and keeps its server, because the manager that runs takes none back.
+func Kept(m *v1alpha1.ServerMaintenance, server string, now time.Time) v1alpha1.ServerMaintenanceStatus {
+	d, status := &decision{Look: &Look{Now: now}}, *m.Status.DeepCopy()
+	d.set(&status, &Maintenance{ServerMaintenance: m}, v1alpha1.ConditionServed, metav1.ConditionFalse, v1alpha1.ReasonEnding, fmt.Sprintf(
+		"it is to end, and this manager takes no server back; run it with --maintenance=on, or clear spec.serverMaintenanceRef of Server %s", server))
+	return status
+}
+
 // unproven says that a check of the policy has to hold before the maintenance counts as over. Its status says so and how long that lasts.
 func (d *decision) unproven(m *Maintenance) bool {
 	return m.After != nil && m.Status.GrantedAt != nil && !Aborted(m.ServerMaintenance)
