@@ -70,8 +70,8 @@ func (d *decision) waits(m *Maintenance) string {
 		}
 	}
 	if s.Spec.MaintenanceBootConfigurationRef != nil && !foreign(m) && s.Status.PowerState != v1alpha1.PowerStateOff {
-		return fmt.Sprintf("%s, and waits until its machine has shut down; to have its power cut, write the reason into annotation %s",
-			cause, v1alpha1.ForceOffReasonAnnotation)
+		return fmt.Sprintf("%s, and waits until its machine is off; to have its power cut, write the reason into annotation %s; "+
+			"if its BMC is dead, clear spec.serverMaintenanceRef", cause, v1alpha1.ForceOffReasonAnnotation)
 	}
 	lit := []v1alpha1.IndicatorLED{v1alpha1.IndicatorLEDLit, v1alpha1.IndicatorLEDBlinking}
 	if slices.Contains(lit, m.Spec.LocatorLED) && slices.Contains(lit, s.Status.IndicatorLED) {
