@@ -65,7 +65,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // that has its server says what that waits for.
 func (r *reconciler) letGo(ctx context.Context, m *v1alpha1.ServerMaintenance) (reconcile.Result, error) {
 	s := &v1alpha1.Server{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: m.Spec.ServerRef.Name}, s); client.IgnoreNotFound(err) != nil {
+	err := r.client.Get(ctx, client.ObjectKey{Name: m.Spec.ServerRef.Name}, s)
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
 	before := m.DeepCopy()

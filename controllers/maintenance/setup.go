@@ -98,7 +98,8 @@ func Setup(mgr manager.Manager, o Options) error {
 
 func newScheduler(c client.Client, live client.Reader, o Options) *scheduler {
 	return &scheduler{client: c, live: live, gate: o.Gate, policy: policyOf(o.Bundles, o.Gate), planOnly: o.Mode == Plan, namespace: o.Namespace,
-		now: o.Now, makers: makers{client: c, now: o.Now, unknown: o.Unadmitted}, handed: map[types.UID]time.Time{}, answered: map[types.UID]time.Time{}}
+		now: o.Now, makers: makers{client: c, now: o.Now, unknown: o.Unadmitted},
+		handed: map[types.UID]time.Time{}, answered: map[types.UID]time.Time{}}
 }
 
 // policyOf reads out of the bundle in force what it says of maintenance, and why nothing may be granted under it.
