@@ -199,6 +199,8 @@ func TestMaintenance(t *testing.T) {
 	other := append(claimed("team"), server(serverNamed("s2"), standingFor(otherUUID)))
 	const moved = `spec.serverRef: Forbidden: the maintenance has server "s1"; make another maintenance for "s2", ` +
 		`or set annotation metal.ironcore.dev/operation: allow-in-progress-update`
+	const booted = `spec.serverBootConfigurationTemplate: Forbidden: the maintenance has its server, which was handed over for it with or without a boot; ` +
+		`delete it and make another`
 	allowing := func(operation string) func(*v1alpha1.ServerMaintenance) {
 		return noting(v1alpha1.OperationAnnotation, operation)
 	}
@@ -221,6 +223,10 @@ func TestMaintenance(t *testing.T) {
 		"nor after it failed":                        {before: maintenance(handedOver), after: maintenance(ofServer("s2")), groups: []string{"wheel"}, want: "Forbidden\n" + moved},
 		"unless a user allows an update":             {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-update")), groups: []string{"wheel"}},
 		"or a deletion":                              {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-delete")), groups: []string{"wheel"}},
+		"no boot is added once it is handed over":    {before: maintenance(inMaintenance, enforced), after: maintenance(enforced, bootsOn("s1")), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"nor is that allowed":                        {before: maintenance(inMaintenance), after: maintenance(bootsOn("s1"), allowing("allow-in-progress-update")), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"nor taken away":                             {before: maintenance(bootsOn("s1"), handedOver), after: maintenance(), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"while it waits it may":                      {before: maintenance(), after: maintenance(bootsOn("s1")), groups: []string{"wheel"}},
 		"its power may change at any time":           {before: maintenance(inMaintenance), after: maintenance(powered("Off"))},
 		"a duration passes":                          {after: saying("expected-duration", "1h30m")},
 		"a month is the longest":                     {after: saying("expected-duration", "720h")},
