@@ -105,6 +105,7 @@ func checkServer(c review.Change[v1alpha1.ServerMaintenance], found *review.Find
 		return
 	}
 	checkTemplate(c, found)
+	checkPolicy(c, found)
 	name := c.New.Spec.ServerRef.Name
 	if t := c.New.Spec.ServerBootConfigurationTemplate; t != nil && t.Spec.ServerRef.Name != name {
 		found.Deny(field.Invalid(paths[rights.VerbBoot].Child("spec", "serverRef", "name"), t.Spec.ServerRef.Name,
@@ -127,6 +128,15 @@ func checkTemplate(c review.Change[v1alpha1.ServerMaintenance], found *review.Fi
 	if boots, booted := c.New.Spec.ServerBootConfigurationTemplate != nil, c.Old.Spec.ServerBootConfigurationTemplate != nil; boots != booted {
 		found.Deny(field.Forbidden(paths[rights.VerbBoot],
 			"the maintenance has its server, which was handed over for it with or without a boot; delete it and make another"))
+	}
+}
+
+// checkPolicy: the holder who was asked for approval was given no notice of an enforced maintenance.
+func checkPolicy(c review.Change[v1alpha1.ServerMaintenance], found *review.Findings) {
+	enforced := v1alpha1.ServerMaintenancePolicyEnforced
+	if !c.Created() && c.Old.Status.Asked != nil && c.Old.Spec.Policy != enforced && c.New.Spec.Policy == enforced {
+		found.Deny(field.Forbidden(paths[rights.VerbEnforce],
+			"the holder was asked for approval, and was given no notice; delete the maintenance and make an enforced one"))
 	}
 }
 
