@@ -174,10 +174,7 @@ func sameLifecycle(a, b *v1alpha1.LifecycleStatus) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	settled := func(l *v1alpha1.LifecycleStatus) bool {
-		return l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil
-	}
-	return a.Entry == b.Entry && settled(a) == settled(b) && (a.Credential == nil) == (b.Credential == nil)
+	return a.Entry == b.Entry && hold.Settled(a) == hold.Settled(b) && (a.Credential == nil) == (b.Credential == nil)
 }
 
 // statusOf is the status and the reason of each condition of a server.
