@@ -4,15 +4,18 @@ package integration
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/test/env"
 )
@@ -103,5 +106,20 @@ var _ = Describe("A manager that grants no maintenances", func() {
 		By("another manager that carries it out")
 		patchStatus(ctx, waits, carriedOut)
 		Eventually(granted(ctx, waits)).Should(Equal("InMaintenance"))
+	})
+})
+
+var _ = Describe("A manager that grants maintenances", func() {
+	It("writes down since when, though there is nothing to grant yet", func(ctx SpecContext) {
+		consent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: maintenance.ConsentConfigMap}}
+		forget := func(ctx context.Context) { Expect(client.IgnoreNotFound(admin.Delete(ctx, consent))).To(Succeed()) }
+		forget(ctx)
+		DeferCleanup(func(ctx SpecContext) { forget(ctx) })
+		startManager(ctx, func(mgr ctrl.Manager) error {
+			return maintenance.Setup(mgr, maintenance.Options{Mode: maintenance.On, Bundles: willing{}, Namespace: "metalaw-system",
+				Gate: &fleet.Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Now: time.Now}})
+		})
+		Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(consent), consent) }).Should(Succeed())
+		Expect(consent.Data).To(HaveKey(maintenance.ConsentKey))
 	})
 })
