@@ -5,6 +5,7 @@ package story
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -26,6 +27,8 @@ type crash struct {
 	// left is how many more of them are carried out.
 	left    int
 	crashed chan struct{}
+	// done are the writes that counted and were carried out.
+	done []string
 }
 
 // after plans that a manager is cut off before it makes another write that counts once so many were carried out. The channel is closed
@@ -33,7 +36,7 @@ type crash struct {
 func (c *crash) after(writes int, counts func(o client.Object, sub string) bool) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts, c.left, c.crashed = counts, writes, make(chan struct{})
+	c.counts, c.left, c.crashed, c.done = counts, writes, make(chan struct{}), nil
 	return c.crashed
 }
 
@@ -66,7 +69,15 @@ func (c *crash) allows(o client.Object, sub string) bool {
 		return false
 	}
 	c.left--
+	c.done = append(c.done, fmt.Sprintf("%T %s %s", o, o.GetName(), sub))
 	return true
+}
+
+// written lists the writes that counted since a moment was planned, in their order.
+func (c *crash) written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.done)
 }
 
 // client is a manager's client whose writes can be cut off.

@@ -118,3 +118,28 @@ var _ = Describe("A maintenance that is deleted", func() {
 		Expect(m.Boots()).To(Equal(boots))
 	})
 })
+
+var _ = Describe("The cost of a maintenance", func() {
+	// costs has one begin and end, and returns the writes that this took, but for those by which the server tells its moves.
+	costs := func(ctx context.Context, m *emulator.Machine, name, claim string) []string {
+		GinkgoHelper()
+		theWorld.crash.after(1<<30, aboutMaintenance(m, name, claim))
+		DeferCleanup(theWorld.crash.end)
+		one := create(ctx, repair(name, m))
+		begun(ctx, one, claim, nil)
+		Eventually(served(ctx, one)).Should(Equal(isServed))
+		finish(ctx, one)
+		Eventually(traces(ctx, serverOf(m), name, claim)).Should(BeEmpty())
+		all := theWorld.crash.written()
+		for len(all) > 0 && !strings.HasPrefix(all[len(all)-1], "*v1alpha1.ServerMaintenance") { // what comes after is for the next boot
+			all = all[:len(all)-1]
+		}
+		return all
+	}
+
+	It("is five writes for a free server and eight for a claimed one, besides the server's own moves", func(ctx SpecContext) {
+		Expect(len(costs(ctx, theWorld.available(ctx), "costs-free", ""))).To(BeNumerically("<=", 5), "%q", theWorld.crash.written())
+		m := claimed(ctx, "costs")
+		Expect(len(costs(ctx, m, "costs-claimed", "costs"))).To(BeNumerically("<=", 8), "%q", theWorld.crash.written())
+	})
+})

@@ -83,7 +83,7 @@ var _ = Describe("Several maintenances of one server", func() {
 })
 
 // patience is longer than a pass of the scheduler takes, and than the notice of an enforced maintenance.
-const patience = 4 * time.Second
+const patience = 3 * time.Second
 
 // holders watches the maintenances of a server from now on, and returns how many that nobody had deleted had it at a time.
 func holders(ctx context.Context, server string) (most func() int) {

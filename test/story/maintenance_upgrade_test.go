@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -27,7 +28,7 @@ var _ = Describe("A manager that grants maintenances for the first time", func()
 		Eventually(state(ctx, serverOf(theirs))).Should(Equal("Maintenance/Off"))
 		theWorld.stopManager()
 		Expect(client.IgnoreNotFound(admin.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace,
-			Name: "metalaw-consent"}}))).To(Succeed())
+			Name: maintenance.ConsentConfigMap}}))).To(Succeed())
 		changeClaim(ctx, "left-over", func(c *v1alpha1.ServerClaim) {
 			metav1.SetMetaDataLabel(&c.ObjectMeta, v1alpha1.MaintenanceNeededLabel, "true")
 			metav1.SetMetaDataLabel(&c.ObjectMeta, v1alpha1.MaintenanceApprovedLabel, "true")
