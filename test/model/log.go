@@ -267,6 +267,12 @@ func (r *record) counts() map[string]int {
 			}
 		}
 	}
+	for _, h := range r.maintenances {
+		all["maintenances asked for"]++
+		if h.ever(r.begun, time.Now(), func(m *v1alpha1.ServerMaintenance) bool { return m.Status.GrantedAt != nil }) {
+			all["maintenances granted"]++
+		}
+	}
 	all["systems accepted"] = len(r.accepted)
 	trips := map[time.Time]bool{}
 	for _, v := range r.control {

@@ -15,7 +15,7 @@ import (
 // shuffled deck, so that a plan of some length plays them all.
 const (
 	// sceneOdds is how seldom a scene is drawn in place of one step, and scenes how many there are.
-	sceneOdds, scenes = 4, 12
+	sceneOdds, scenes = 4, 13
 )
 
 // drawScene draws a scene on a cleared stage, with steps of any kind in between.
@@ -70,6 +70,9 @@ func (c cast) scene(number int, dice *rand.Rand) []step {
 	case 9: // its machine goes out of service, and comes back
 		return []step{as("claim", byName), by("await claim"), by(v1alpha1.OperationDecommission), long, anything(), by("unclaim"), long, long, long,
 			anything(), by(v1alpha1.OperationRecommission), by("settle")}
+	case 10: // a free machine boots the tools of a maintenance, and is asked for meanwhile
+		return []step{as("ask maintenance", 8), long, long, anything(), as("claim", byName), long, by("end maintenance"), long, by("await claim"),
+			by("unclaim"), by("settle")}
 	case 7: // another machine is in its place, and is accepted or not
 		middle := []step{by("accept"), long, long, by("claim"), long, anything()}
 		if dice.IntN(2) == 0 {
