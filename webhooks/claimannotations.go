@@ -19,7 +19,7 @@ import (
 // claimAnnotations are those of metalaw that are read on a ServerClaim; the manager writes that of the operation's ID.
 var claimAnnotations = []string{
 	v1alpha1.MinimumTermAnnotation, v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation,
-	v1alpha1.OperationIDAnnotation, v1alpha1.DrainRequiredAnnotation,
+	v1alpha1.OperationIDAnnotation, v1alpha1.DrainRequiredAnnotation, v1alpha1.ApprovalReasonAnnotation,
 }
 
 // checkMinimumTerm refuses a term that no erase can reach: a tenant who misspells it would rely on nothing.

@@ -152,7 +152,8 @@ func TestServerClaim(t *testing.T) {
 			"metadata.annotations[policy.metalaw.dev/prio]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
 		"an annotation of another kind is warned about, with those of a claim": {after: claim(saying("consent", "take-over")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/consent]: nothing reads this annotation of a ServerClaim; known are policy.metalaw.dev/minimum-term, policy.metalaw.dev/priority, " +
-				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id, policy.metalaw.dev/drain-required"}},
+				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id, policy.metalaw.dev/drain-required, " +
+				"policy.metalaw.dev/approval-reason"}},
 		"a misspelt annotation that a change adds is warned about": {before: claim(), after: claim(image("os:2"), saying("protected", "true")), warnings: []string{
 			"metadata.annotations[policy.metalaw.dev/protected]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},
 		"one that is stored is not warned about again":         {before: claim(saying("protected", "true")), after: claim(image("os:2"), saying("protected", "false"))},

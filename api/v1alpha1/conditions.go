@@ -216,6 +216,12 @@ const (
 	ReasonServed = "Served"
 	// ReasonBootFailed: the boot operator cannot prepare the boot of the maintenance.
 	ReasonBootFailed = "BootFailed"
+	// ReasonEnding: the maintenance ends, and its machine is brought to where it can be handed back.
+	ReasonEnding = "Ending"
+)
+
+// Reasons of the condition Decommission on a Server.
+const (
 	// ReasonDecommissioned: the server is out of service.
 	ReasonDecommissioned = "Decommissioned"
 	// ReasonWaitsForClaim: a claim holds the server that is to go out of service, or its data is retained.
@@ -230,8 +236,6 @@ const (
 	ReasonWaitsForInspection = "WaitsForInspection"
 	// ReasonWaitsForPowerOff: the machine that is to go out of service is not seen to be off.
 	ReasonWaitsForPowerOff = "WaitsForPowerOff"
-	// ReasonEnding: the maintenance ends, and its machine is brought to where it can be handed back.
-	ReasonEnding = "Ending"
 )
 
 // Reasons of the condition FaultyHardware on a Server.

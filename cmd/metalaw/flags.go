@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metalaw/metalaw/controllers"
-	"github.com/metalaw/metalaw/controllers/maintenance"
 )
 
 // options are the flags of the manager.
@@ -79,7 +78,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.bmcCAFile, "bmc-ca-file", "", "PEM file with the certificates that BMCs are trusted by; empty uses the system's")
 	f.DurationVar(&o.SteadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
 	f.BoolVar(&o.ObserveOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
-	f.StringVar((*string)(&o.Maintenance), "maintenance", string(maintenance.Off), "what is done with ServerMaintenances: off grants none; "+
+	f.StringVar((*string)(&o.Maintenance), "maintenance", "off", "what is done with ServerMaintenances: off grants none; "+
 		"plan says of each what on would do; on hands servers over as the policy says")
 	f.DurationVar(&o.PowerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
 	f.BoolVar(&o.NoReleaseGrace, "no-release-grace", false,

@@ -44,6 +44,7 @@ func with(all map[string]string, key string) map[string]string {
 
 // Unlabelled changes a claim in memory so that it says nothing of maintenance any more.
 func Unlabelled(c *v1alpha1.ServerClaim) {
+	delete(c.Annotations, v1alpha1.ApprovalReasonAnnotation)
 	for _, of := range []map[string]string{c.Labels, c.Annotations} {
 		delete(of, v1alpha1.MaintenanceNeededLabel)
 		for _, key := range approvals {

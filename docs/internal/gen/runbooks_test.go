@@ -27,6 +27,7 @@ var runbookOf = map[string]string{
 	"Reasons of Bound and Ready on a ServerClaim.":                       "claim.md",
 	"Reasons of conditions on a Server that are not the name of a rule.": "server.md",
 	"Reasons of the condition FaultyHardware on a Server.":               "server.md",
+	"Reasons of the condition Decommission on a Server.":                 "server.md",
 	"Reasons of conditions on a PolicyRevision.":                         "policy.md",
 	"Reasons of events on the ConfigMap of a bundle.":                    "policy.md",
 	"Reasons of conditions on a FleetControl.":                           "fleet.md",
