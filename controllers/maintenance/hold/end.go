@@ -90,10 +90,11 @@ func (d *decision) waits(m *Maintenance) string {
 	return ""
 }
 
-// Settled says that no power request of a server is on its way: none was made, what became of it is known, or it came to nothing and is not
-// wanted any more, which the server's controller tells by its number of attempts.
+// Settled says that no power request of a server is on its way: none was made, what became of it is known, or it is a power-on that came
+// to nothing and is not wanted any more, which the server's controller tells by its number of attempts.
 func Settled(l *v1alpha1.LifecycleStatus) bool {
-	return l == nil || l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil || l.Request.Attempts == 0
+	return l == nil || l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil ||
+		l.Request.Action == v1alpha1.PowerActionOn && l.Request.Attempts == 0
 }
 
 // request is a power request of the server that is on its way; nil where there is none. One that never shows is over after a while.

@@ -85,6 +85,13 @@ func comesOn(ago time.Duration) func(*v1alpha1.Server) {
 	}
 }
 
+// goesOff is a machine that was asked to shut down. Of that no attempts are counted.
+func goesOff(s *v1alpha1.Server) {
+	s.Status.PowerState = v1alpha1.PowerStateOn
+	s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Request: &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionGracefulShutdown,
+		AskedAt: metav1.NewMicroTime(noon)}}
+}
+
 func givenUp(s *v1alpha1.Server) { s.Status.Lifecycle.Request.Attempts = 0 }
 
 func blinks(s *v1alpha1.Server)   { s.Status.IndicatorLED = v1alpha1.IndicatorLEDBlinking }
@@ -178,6 +185,7 @@ func TestWhichWriteIsDue(t *testing.T) {
 		"or was given up":                        {Look{Server: server(held, booted, comesOn(0), givenUp), Maintenances: one(sm(deleted, granted, boots), nil)}, "GiveBack"},
 		"what it did not boot may come on":       {Look{Server: server(held, comesOn(0)), Maintenances: one(sm(deleted, granted), nil)}, "GiveBack"},
 		"not where it is aborted":                {Look{Server: server(held, comesOn(0)), Maintenances: one(sm(aborted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
+		"nor while it is to go off":              {Look{Server: server(held, goesOff), Maintenances: one(sm(aborted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
 		"which it does not wait for elsewhere":   {Look{Server: server(held, booted, reserved), Maintenances: one(sm(deleted, granted, boots), nil)}, "GiveBack"},
 		"after its light went out":               {Look{Server: server(held, blinks), Maintenances: one(sm(deleted, granted, lit), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
 		"but a minute at most":                   {Look{Server: server(held, blinks), Maintenances: one(sm(deleted, granted, lit, says("Served", "Ending", time.Minute)), nil)}, "GiveBack"},
