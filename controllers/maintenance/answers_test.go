@@ -307,7 +307,13 @@ func TestWhatIsPlannedWritesNothingButStatus(t *testing.T) {
 }
 
 func TestAnOldOneWaitsUntilItIsAdopted(t *testing.T) {
-	old := func(m *v1alpha1.ServerMaintenance) { m.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour)) }
+	for _, age := range []time.Duration{time.Hour, 0} { // times are of whole seconds
+		oldOneWaits(t, func(m *v1alpha1.ServerMaintenance) { m.CreationTimestamp = metav1.NewTime(noon.Add(-age)) })
+	}
+}
+
+func oldOneWaits(t *testing.T, old func(*v1alpha1.ServerMaintenance)) {
+	t.Helper()
 	w := newWorld(t, free(claimed), claim(approve), sm("a", old))
 	w.rounds()
 	w.is("a", "Pending NotAdopted")
@@ -324,7 +330,7 @@ func TestAnAbortedOneStopsAtItsSafePoint(t *testing.T) {
 	w := newWorld(t, free(), sm("a", boots))
 	w.rounds()
 	change(w, free(), func(s *v1alpha1.Server) {
-		s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: metav1.NewMicroTime(noon)}
+		s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, Attempts: 1, AskedAt: metav1.NewMicroTime(noon)}
 	})
 	change(w, sm("a"), annotated(v1alpha1.AbortAnnotation, "wrong rack"))
 	w.pass()

@@ -88,13 +88,20 @@ func Setup(mgr manager.Manager, o Options) error {
 		}
 	}
 	o.Bundles.Changed(func() { s.passes.AddAfter(pass{}, gather) })
-	b := builder.TypedControllerManagedBy[pass](mgr).Named("maintenance-scheduler").WatchesRawSource(&s.passes)
+	b := builder.TypedControllerManagedBy[pass](mgr).Named("maintenance-scheduler").WatchesRawSource(&s.passes).WatchesRawSource(begin)
 	for _, from := range s.sources(mgr) {
 		b = b.WatchesRawSource(from)
 	}
 	return b.WithOptions(controller.TypedOptions[pass]{MaxConcurrentReconciles: 1,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[pass](gather, time.Minute)}).Complete(s)
 }
+
+// begin asks for one pass when the manager begins, whatever there is: it writes down since when maintenances are granted, so that the first
+// one is not older than that.
+var begin = source.TypedFunc[pass](func(_ context.Context, q queue) error {
+	q.Add(pass{})
+	return nil
+})
 
 func newScheduler(c client.Client, live client.Reader, o Options) *scheduler {
 	return &scheduler{client: c, live: live, gate: o.Gate, policy: policyOf(o.Bundles, o.Gate), planOnly: o.Mode == Plan, namespace: o.Namespace,
@@ -177,10 +184,7 @@ func sameLifecycle(a, b *v1alpha1.LifecycleStatus) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	settled := func(l *v1alpha1.LifecycleStatus) bool {
-		return l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil
-	}
-	return a.Entry == b.Entry && settled(a) == settled(b) && (a.Credential == nil) == (b.Credential == nil)
+	return a.Entry == b.Entry && hold.Settled(a) == hold.Settled(b) && (a.Credential == nil) == (b.Credential == nil)
 }
 
 // statusOf is the status and the reason of each condition of a server.

@@ -122,7 +122,8 @@ func (v *view) concerned() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// adopted says that the manager may act on a maintenance that was made before it was to grant any.
+// adopted says that the manager may act on a maintenance: it was made after the manager was to grant any, or a user adopted it. Both
+// times are of whole seconds, so that one of the same second may be older.
 func adopted(m *v1alpha1.ServerMaintenance, consent time.Time) bool {
-	return !m.CreationTimestamp.Time.Before(consent) || m.Annotations[v1alpha1.AdoptAnnotation] == "true"
+	return m.CreationTimestamp.After(consent) || m.Annotations[v1alpha1.AdoptAnnotation] == "true"
 }

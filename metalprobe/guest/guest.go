@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,11 +43,16 @@ const (
 	KindWipe Kind = "Wipe"
 	// KindImage is an operating system that came over the network and is on the disks from now on.
 	KindImage Kind = "Image"
+	// KindLive is an operating system that came over the network, runs in memory and leaves the disks as they are.
+	KindLive Kind = "Live"
 	// KindInstalled is the operating system on the disks.
 	KindInstalled Kind = "Installed"
 	// KindNothing is a machine that finds nothing to boot on its disks.
 	KindNothing Kind = "Nothing"
 )
+
+// Live begins the name of an image that runs in memory.
+const Live = "live/"
 
 // Boot is one boot of a machine.
 type Boot struct {
@@ -247,9 +253,13 @@ func (g *Guests) fromDisk(ctx context.Context, machine Machine) {
 }
 
 func (g *Guests) runImage(ctx context.Context, machine Machine, data bootData) {
-	g.record(ctx, Boot{UUID: machine.UUID, Kind: KindImage, Image: data.Image, Configuration: data.SBC})
+	kind := KindImage
+	if strings.HasPrefix(data.Image, Live) {
+		kind = KindLive
+	}
+	g.record(ctx, Boot{UUID: machine.UUID, Kind: kind, Image: data.Image, Configuration: data.SBC})
 	for _, disk := range machine.Disks {
-		if writer, can := disk.(Writer); can && ctx.Err() == nil {
+		if writer, can := disk.(Writer); can && kind == KindImage && ctx.Err() == nil {
 			writer.Write("written by " + data.Image)
 		}
 	}

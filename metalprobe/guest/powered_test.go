@@ -77,6 +77,10 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 			log:    []string{asksScript, "POST /bootstate"},
 			holds:  "written by linux:5",
 		},
+		"an operating system that runs in memory": {
+			world: world{boot: script("live/rescue:5", " without ignition")}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			boot: Boot{UUID: uuid, Kind: KindLive, Image: "live/rescue:5", Configuration: "ns/name"}, log: []string{asksScript}, holds: "tenant",
+		},
 		"what is on its disk": {
 			from: FromDisk, disk: memoryDisk{contents: "tenant"},
 			boot: Boot{UUID: uuid, Kind: KindInstalled}, holds: "tenant",

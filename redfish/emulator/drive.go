@@ -66,6 +66,7 @@ type Drive struct {
 	erased   bool
 	erasures int
 	failure  string
+	out      bool
 }
 
 func newDrive(spec DriveSpec, clock Clock, takes time.Duration) *Drive {
@@ -104,6 +105,19 @@ func (d *Drive) Erasures() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.erasures
+}
+
+// TakeOut takes the drive out of its machine for good.
+func (d *Drive) TakeOut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out = true
+}
+
+func (d *Drive) isOut() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out
 }
 
 // FailErase makes every later Erase fail with that message after its time; an empty message heals the drive.

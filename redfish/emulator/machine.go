@@ -293,8 +293,8 @@ func (m *Machine) Hardware() Hardware {
 
 // bays are the drives that the BMC shows: those in the machine.
 func (m *Machine) bays() []*Drive {
-	return slices.DeleteFunc(slices.Clone(m.drives), func(d *Drive) bool { return d.Transport.Remote() })
+	return slices.DeleteFunc(m.Drives(), func(d *Drive) bool { return d.Transport.Remote() })
 }
 
-// Drives are the machine's drives, always the same objects.
-func (m *Machine) Drives() []*Drive { return slices.Clone(m.drives) }
+// Drives are the machine's drives but those that were taken out, always the same objects.
+func (m *Machine) Drives() []*Drive { return slices.DeleteFunc(slices.Clone(m.drives), (*Drive).isOut) }

@@ -213,4 +213,6 @@ func TestABMCShowsOnlyTheDrivesInTheMachine(t *testing.T) {
 		}
 	}
 	c.do("GET", m.systemPath()+"/Storage/1/Drives/2", nil, http.StatusNotFound)
+	m.Drives()[1].TakeOut()
+	c.do("GET", m.systemPath()+"/Storage/1/Drives/1", nil, http.StatusNotFound)
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,6 +56,14 @@ func granted(ctx context.Context, m *v1alpha1.ServerMaintenance) func(Gomega) st
 	}
 }
 
+// grantsSince has a manager granted maintenances since a time, so that those of now are not older.
+func grantsSince(ctx context.Context, at time.Time) {
+	GinkgoHelper()
+	consent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: maintenance.ConsentConfigMap},
+		Data: map[string]string{maintenance.ConsentKey: at.UTC().Format(time.RFC3339)}}
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, consent))).To(Succeed())
+}
+
 // mayMaintain gives a user the right to maintain a server.
 func mayMaintain(ctx context.Context, user, server string) {
 	GinkgoHelper()
@@ -71,6 +80,7 @@ var _ = Describe("The scheduler of maintenances", func() {
 
 	BeforeEach(func(ctx SpecContext) {
 		p = newPlace(ctx)
+		grantsSince(ctx, time.Now().Add(-time.Hour))
 		startManager(ctx, func(mgr ctrl.Manager) error {
 			return maintenance.Setup(mgr, maintenance.Options{Mode: maintenance.On, Bundles: willing{}, Namespace: "metalaw-system",
 				Gate: &fleet.Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Now: time.Now}})

@@ -63,7 +63,7 @@ func fleetActions() map[string]action {
 }
 
 func level(s step) policyv1alpha1.FreezeLevel {
-	return pick(s, 0, policyv1alpha1.FreezeDestructive, policyv1alpha1.FreezeAll)
+	return pick(s, 0, policyv1alpha1.FreezeDestructive, policyv1alpha1.FreezeAll, policyv1alpha1.FreezeMaintenance)
 }
 
 func everywhere(s step) bool { return pick(s, 4, false, true) }

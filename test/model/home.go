@@ -47,7 +47,8 @@ func (r *run) bringHome(ctx context.Context, count int, limit time.Duration) err
 			if err != nil {
 				return err
 			}
-			if s.Status.State == v1alpha1.StateAvailable && s.Spec.ServerClaimRef == nil && m.Power() == emulator.PowerOff {
+			if s.Status.State == v1alpha1.StateAvailable && s.Spec.ServerClaimRef == nil && m.Power() == emulator.PowerOff &&
+				s.Annotations[v1alpha1.DecommissionAnnotation] == "" {
 				continue
 			}
 			waiting = append(waiting, fmt.Sprintf("machine %d: %s, power %s", i+1, describeServer(s), m.Power()))
@@ -75,6 +76,10 @@ func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
 	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
 	state := s.Status.State
 	switch {
+	case s.Annotations[v1alpha1.DecommissionAnnotation] != "":
+		return r.operate(ctx, machine, v1alpha1.OperationRecommission)
+	case s.Spec.Unclaimable:
+		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.Unclaimable = false })
 	case keptByForce(s):
 		return r.force(ctx, machine, v1alpha1.StateError, false) // from where a retry leads on
 	case state == v1alpha1.StateParked:
@@ -121,6 +126,9 @@ func (r *run) leave(ctx context.Context) error {
 		objects = append(objects, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}},
 			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}},
 			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: m.Name() + "-system-1"}})
+		for number := range maintenancesEach {
+			objects = append(objects, r.maintenance(i, number))
+		}
 	}
 	objects = append(objects, &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}})
 	begun := time.Now()

@@ -46,6 +46,8 @@ type record struct {
 	claims  map[string]history[*v1alpha1.ServerClaim]
 	tenants map[types.UID]string
 	control history[*policyv1alpha1.FleetControl]
+	// maintenances are by UID, so that one that is made again under a name is another one.
+	maintenances map[types.UID]history[*v1alpha1.ServerMaintenance]
 
 	power  map[string]history[emulator.PowerState]
 	drives map[string]map[string]history[string] // contents, by machine and drive
@@ -82,7 +84,8 @@ type span struct{ from, to time.Time }
 
 func newRecord() *record {
 	return &record{begun: time.Now(),
-		servers: map[string]history[*v1alpha1.Server]{}, claims: map[string]history[*v1alpha1.ServerClaim]{}, tenants: map[types.UID]string{},
+		maintenances: map[types.UID]history[*v1alpha1.ServerMaintenance]{},
+		servers:      map[string]history[*v1alpha1.Server]{}, claims: map[string]history[*v1alpha1.ServerClaim]{}, tenants: map[types.UID]string{},
 		power: map[string]history[emulator.PowerState]{}, drives: map[string]map[string]history[string]{},
 		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
 		answering: map[string]history[string]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
@@ -143,7 +146,7 @@ func (r *record) lastBoot(machine string) boot {
 }
 
 // put appends a version to one of several histories.
-func put[T any](all map[string]history[T], name string, at time.Time, object T) {
+func put[K comparable, T any](all map[K]history[T], name K, at time.Time, object T) {
 	h := all[name]
 	h.put(at, object)
 	all[name] = h
@@ -165,6 +168,9 @@ func (r *record) saw(object any) {
 		put(r.claims, tenant, at, o)
 	case *policyv1alpha1.FleetControl:
 		r.control.put(at, o)
+	case *v1alpha1.ServerMaintenance:
+		r.judgeHolders(at, o)
+		put(r.maintenances, o.UID, at, o)
 	}
 }
 
@@ -187,6 +193,10 @@ func (r *record) lost(object any) {
 		r.claims[tenantOf(o.Spec.Image)] = h
 	case *policyv1alpha1.FleetControl:
 		r.control.end(at)
+	case *v1alpha1.ServerMaintenance:
+		h := r.maintenances[o.UID]
+		h.end(at)
+		r.maintenances[o.UID] = h
 	}
 }
 
@@ -196,7 +206,7 @@ func watch(ctx context.Context, running *sync.WaitGroup, config *rest.Config, sc
 	if err != nil {
 		return err
 	}
-	for _, kind := range []client.Object{&v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &policyv1alpha1.FleetControl{}} {
+	for _, kind := range []client.Object{&v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &v1alpha1.ServerMaintenance{}, &policyv1alpha1.FleetControl{}} {
 		informer, err := objects.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return err
@@ -239,72 +249,6 @@ func (r *record) heir(tenant, of string) bool {
 	return false
 }
 
-// tellTruth tells what the machine itself went through.
-func (r *record) tellTruth(machine string, add func(at time.Time, format string, args ...any)) {
-	for _, v := range r.power[machine] {
-		add(v.at, "truth  power %s", v.object)
-	}
-	for drive, h := range r.drives[machine] {
-		for _, v := range h {
-			add(v.at, "truth  %s holds %q", drive, v.object)
-		}
-	}
-	for _, e := range r.erases[machine] {
-		add(e.At, "truth  erase of %s begun, which holds %q", e.Drive, e.Contents)
-	}
-	for _, b := range r.boots[machine] {
-		add(b.At, "truth  boots %s %s %s entry %d, drives %v", b.Kind, b.Configuration, b.Image, b.Entry, b.drives)
-	}
-}
-
-// slice tells what is known of a machine in the order of time, at most so many lines, the newest.
-func (r *record) slice(machine string, writes []emulator.Write, most int) []string {
-	type line struct {
-		at   time.Time
-		text string
-	}
-	var all []line
-	add := func(at time.Time, format string, args ...any) {
-		all = append(all, line{at, fmt.Sprintf(format, args...)})
-	}
-	for _, d := range r.deeds {
-		if d.machine == "" || d.machine == machine {
-			add(d.at, "did    %s", d.text)
-		}
-	}
-	for _, w := range writes {
-		add(w.Time, "BMC    %s %s %s -> %d executed=%t power=%s uuid=%s %v",
-			w.Method, w.Path, w.Body, w.Status, w.Executed, w.Power, w.SystemUUID, w.Faults)
-	}
-	r.tellTruth(machine, add)
-	for _, name := range r.serversOf(machine) {
-		before := ""
-		for _, v := range r.servers[name] {
-			text := "gone"
-			if !v.gone {
-				text = describeServer(v.object)
-			}
-			if text != before {
-				add(v.at, "server %s %s", name, text)
-			}
-			before = text
-		}
-	}
-	for _, v := range r.control {
-		if v.gone {
-			add(v.at, "fleet  control is gone")
-			continue
-		}
-		add(v.at, "fleet  freezes %d, budgets %d, tripped=%t", len(v.object.Spec.Freezes), len(v.object.Spec.Budgets), tripped(v.object))
-	}
-	slices.SortStableFunc(all, func(a, b line) int { return a.at.Compare(b.at) })
-	var lines []string
-	for _, l := range all[max(0, len(all)-most):] {
-		lines = append(lines, l.at.Format("15:04:05.000 ")+l.text)
-	}
-	return lines
-}
-
 // counts tell how much happened: boots by what was booted, erasures, and moves by the state that they led to.
 func (r *record) counts() map[string]int {
 	r.mu.Lock()
@@ -323,6 +267,12 @@ func (r *record) counts() map[string]int {
 			}
 		}
 	}
+	for _, h := range r.maintenances {
+		all["maintenances asked for"]++
+		if h.ever(r.begun, time.Now(), func(m *v1alpha1.ServerMaintenance) bool { return m.Status.GrantedAt != nil }) {
+			all["maintenances granted"]++
+		}
+	}
 	all["systems accepted"] = len(r.accepted)
 	trips := map[time.Time]bool{}
 	for _, v := range r.control {
@@ -332,48 +282,6 @@ func (r *record) counts() map[string]int {
 	}
 	all["trips of the breaker"] = len(trips)
 	return all
-}
-
-// describeServer is a server in one line, as far as rules speak of it.
-func describeServer(s *v1alpha1.Server) string {
-	text := fmt.Sprintf("%s power=%s uid=%.8s", s.Status.State, s.Status.PowerState, s.UID)
-	if l := s.Status.Lifecycle; l != nil {
-		text += fmt.Sprintf(" entry=%d rule=%s marks=%v", l.Entry, l.Rule, l.Marks)
-		if l.Request != nil {
-			text += fmt.Sprintf(" request=%s@%s", l.Request.Action, l.Request.AskedAt.Format("05.000"))
-		}
-	}
-	if ref := s.Spec.ServerClaimRef; ref != nil {
-		text += " claim=" + ref.Name
-	}
-	for _, name := range []string{v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation,
-		v1alpha1.OperationAnnotation, v1alpha1.ConsentAnnotation} {
-		if value := s.Annotations[name]; value != "" {
-			text += fmt.Sprintf(" %s=%.12s", name[strings.LastIndexByte(name, '/')+1:], value)
-		}
-	}
-	if op := s.Status.Operation; op != nil {
-		text += fmt.Sprintf(" op=%s/%s", op.Name, op.State)
-	}
-	if ref := s.Spec.ServerMaintenanceRef; ref != nil {
-		text += " maintenance=" + ref.Name
-	}
-	if s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
-		text += " Retain"
-	}
-	for _, c := range s.Status.Conditions {
-		switch c.Type {
-		case v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionStalled, v1alpha1.ConditionWithheld, v1alpha1.ConditionClaimMissing,
-			v1alpha1.ConditionIdentityMismatch:
-			if c.Status == "True" {
-				text += " " + c.Type + "=" + c.Reason
-			}
-		}
-	}
-	if !s.DeletionTimestamp.IsZero() {
-		text += " deleting"
-	}
-	return text
 }
 
 func serverOf(machine string) string { return machine + "-system-0" }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -169,6 +170,114 @@ func TestTheOracleJudgesAMachineThatIsHandedToAMaintenance(t *testing.T) {
 			r := told(claimed(c.was, named))
 			put(r.servers, serverOf("m"), at(c.since), claimed(c.is, named))
 			r.judgeWrite("m", off, []emulator.Write{off})
+			if got := rules(r); got != c.want {
+				t.Errorf("broken %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// work is a maintenance of machine m that was made at second 1 and that its server names from second 2 on.
+func work(r *record, change ...func(*v1alpha1.ServerMaintenance)) {
+	m := &v1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Name: "work", UID: "w", CreationTimestamp: metav1.NewTime(at(1))}}
+	m.Spec.ServerRef.Name = serverOf("m")
+	for _, c := range change {
+		c(m)
+	}
+	put(r.maintenances, m.UID, at(1), m)
+	s, _ := r.servers[serverOf("m")].last()
+	s = s.DeepCopy()
+	s.Annotations[v1alpha1.MaintenanceUIDAnnotation], s.Spec.ServerMaintenanceRef = "w", &v1alpha1.ObjectReference{Name: "work"}
+	put(r.servers, s.Name, at(2), s)
+}
+
+func TestTheOracleJudgesAMaintenanceThatHasAMachine(t *testing.T) {
+	enforced := func(m *v1alpha1.ServerMaintenance) { m.Spec.Policy = v1alpha1.ServerMaintenancePolicyEnforced }
+	template := func(m *v1alpha1.ServerMaintenance) {
+		m.Spec.ServerBootConfigurationTemplate = &v1alpha1.ServerBootConfigurationTemplate{}
+	}
+	approved := func(r *record) {
+		c, _ := r.claims["a-1"].last()
+		c = c.DeepCopy()
+		c.Labels = map[string]string{v1alpha1.MaintenanceApprovedLabel: ""}
+		put(r.claims, "a-1", at(3), c)
+	}
+	off, lit := `{"ResetType":"ForceOff"}`, `{"IndicatorLED":"Lit"}`
+	for name, c := range map[string]struct {
+		state  v1alpha1.ServerState
+		change func(*record)
+		body   string
+		want   string
+	}{
+		"it stops no machine whose holder did not agree": {"Maintenance", func(r *record) { work(r) }, off, "no reboot without consent"},
+		"but shows a light":                    {"Maintenance", func(r *record) { work(r) }, lit, ""},
+		"one that is enforced does":            {"Maintenance", func(r *record) { work(r, enforced) }, off, ""},
+		"but not to boot something":            {"Maintenance", func(r *record) { work(r, enforced, template) }, off, "no reboot without consent"},
+		"so does one that was approved":        {"Maintenance", func(r *record) { work(r, template); approved(r) }, off, ""},
+		"another program's does nothing":       {"Maintenance", nil, lit, "6 hands off"},
+		"what is out of service is left alone": {"Decommissioned", nil, lit, "6 hands off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := told(claimed(c.state, nil))
+			if c.change != nil {
+				c.change(r)
+			}
+			w := emulator.Write{Number: 7, Time: at(10), Method: "POST", Path: "/reset", Body: c.body, SystemUUID: "uuid"}
+			r.judgeWrite("m", w, []emulator.Write{w})
+			if got := rules(r); got != c.want {
+				t.Errorf("broken %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheOracleJudgesWhoHasAServer(t *testing.T) {
+	has := func(name string, uid string, change ...func(*v1alpha1.ServerMaintenance)) *v1alpha1.ServerMaintenance {
+		m := &v1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
+		m.Spec.ServerRef.Name, m.Status.State = serverOf("m"), v1alpha1.ServerMaintenanceStateInMaintenance
+		for _, c := range change {
+			c(m)
+		}
+		return m
+	}
+	deleted := func(m *v1alpha1.ServerMaintenance) { m.DeletionTimestamp = &metav1.Time{Time: at(9)} }
+	elsewhere := func(m *v1alpha1.ServerMaintenance) { m.Spec.ServerRef.Name = "other" }
+	for name, c := range map[string]struct {
+		first *v1alpha1.ServerMaintenance
+		want  string
+	}{
+		"one at a time":                  {has("a", "1"), "one maintenance at a time"},
+		"one that ends may be the first": {has("a", "1", deleted), ""},
+		"another server has its own":     {has("a", "1", elsewhere), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := told(claimed("Maintenance", nil))
+			put(r.maintenances, c.first.UID, at(1), c.first)
+			r.judgeHolders(at(10), has("b", "2"))
+			if got := rules(r); got != c.want {
+				t.Errorf("broken %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheOracleJudgesMarksInMaintenance(t *testing.T) {
+	marked := func(state v1alpha1.ServerState, marks ...string) *v1alpha1.Server {
+		return claimed(state, func(s *v1alpha1.Server) { s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Marks: marks} })
+	}
+	free := claimed("Decommissioned", func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil })
+	for name, c := range map[string]struct {
+		was, is *v1alpha1.Server
+		want    string
+	}{
+		"nothing there is proven clean":       {marked("Maintenance", "Dirty"), marked("Initial"), "nothing in maintenance is clean"},
+		"what is Dirty stays so":              {marked("Maintenance", "Dirty"), marked("Initial", "Dirty"), ""},
+		"a wipe proves it":                    {marked("Cleanup", "Dirty"), marked("Available"), ""},
+		"what is out of service is not given": {free, claimed("Decommissioned", nil), "6 hands off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := told(c.was)
+			r.judgeDirt(at(10), c.was, c.is)
 			if got := rules(r); got != c.want {
 				t.Errorf("broken %q, want %q", got, c.want)
 			}

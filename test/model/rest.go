@@ -88,7 +88,7 @@ func (r *run) letGo(ctx context.Context, machine int) error {
 		return err
 	}
 	return client.IgnoreNotFound(r.changeServer(ctx, machine, func(s *v1alpha1.Server) {
-		s.Spec.Unclaimable, s.Spec.Taints, s.Spec.ServerMaintenanceRef = false, nil, nil
+		s.Spec.Unclaimable, s.Spec.Taints = false, nil
 		r.lift(s)
 	}))
 }
@@ -189,7 +189,7 @@ func (r *run) atRest(ctx context.Context) error {
 	for i, m := range r.machines {
 		s, err := r.server(ctx, i)
 		if err == nil {
-			err = r.serverRests(ctx, s, m)
+			err = errors.Join(r.serverRests(ctx, s, m), r.maintained(ctx, i, s))
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("machine %d: %w", i+1, err))
@@ -224,7 +224,7 @@ func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 	off := m.Power() == emulator.PowerOff
 	rests := false
 	switch s.Status.State { //nolint:exhaustive // in every other state a server goes on
-	case v1alpha1.StateParked:
+	case v1alpha1.StateParked, v1alpha1.StateDecommissioned:
 		rests = true
 	case v1alpha1.StateObserving:
 		rests = s.Annotations[v1alpha1.ConsentAnnotation] == ""

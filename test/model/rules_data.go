@@ -37,6 +37,10 @@ func (r *record) judgeBoot(machine string, b boot) {
 			found("a machine boots for its holder only", "the probe was booted, while claim %s holds it", tenant)
 		}
 		r.judgeHijack(machine, b)
+	case guest.KindLive:
+		if r.consentTo(machine, b.At, true) == "" {
+			found("a machine boots for its holder only", "%s was booted, for no maintenance that had the machine", b.Image)
+		}
 	case guest.KindInstalled, guest.KindNothing: // its own disk
 	}
 }
@@ -44,7 +48,7 @@ func (r *record) judgeBoot(machine string, b boot) {
 // judgeHijack finds an agent that was booted where none belongs.
 func (r *record) judgeHijack(machine string, b boot) {
 	if r.throughout(machine, b.At, in(v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateParked, v1alpha1.StateObserving,
-		v1alpha1.StateAvailable)) {
+		v1alpha1.StateAvailable, v1alpha1.StateMaintenance, v1alpha1.StateDecommissioned)) {
 		r.breach("4 what a running machine boots", machine, b.At, "an agent was booted (%s %s), which its state asks for at no moment",
 			b.Kind, b.Configuration)
 	}
@@ -67,8 +71,8 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 	if r.throughout(machine, at, func(s *v1alpha1.Server) bool { return v1alpha1.Ignored(s) }) {
 		found("6 hands off", "it was to be left alone")
 	}
-	if r.throughout(machine, at, in(v1alpha1.StateMaintenance)) {
-		found("6 hands off", "it was in maintenance")
+	if r.throughout(machine, at, in(v1alpha1.StateMaintenance, v1alpha1.StateDecommissioned)) {
+		found("6 hands off", "it was in maintenance, or out of service")
 	}
 	if tenant := r.held(machine, at, anyClaim); tenant != "" {
 		found("2 never wipe while claimed", "claim %s holds it", tenant)

@@ -64,7 +64,7 @@ func (r *record) judgeMaintenance(machine string, w emulator.Write, a asked, fou
 	wiped := in(v1alpha1.StateCleanup) // which is not cut off
 	switch {
 	case r.throughout(machine, w.Time, in(v1alpha1.StateMaintenance)):
-		found("6 hands off", "it was in maintenance")
+		r.judgeService(machine, w, a, found)
 	case (a.ResetType != "" || a.arms()) && r.throughout(machine, w.Time, named) && !r.server(machine, w.Time).ever(from, w.Time, wiped):
 		found("6 hands off", "it was handed to a maintenance")
 	}
@@ -79,6 +79,7 @@ func (r *record) judgeHands(at time.Time, s *v1alpha1.Server) {
 		r.judgeNewcomer(at, s)
 		return
 	}
+	r.judgeDirt(at, was, s)
 	if v1alpha1.Ignored(was) && s.Annotations[v1alpha1.OperationAnnotation] == "" && at.Sub(r.lifted[s.Name]) > before {
 		r.breach("6 hands off", machine, at, "it was to be left alone, and somebody took that annotation away")
 	}

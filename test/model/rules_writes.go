@@ -65,8 +65,8 @@ func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Wri
 		r.breach(rule, machine, w.Time, format+": write %d, %s %s %s", args...)
 	}
 	from, _ := window(w.Time)
-	if r.throughout(machine, w.Time, in(v1alpha1.StateParked, v1alpha1.StateObserving)) {
-		found("6 hands off", "it was parked or observed")
+	if r.throughout(machine, w.Time, in(v1alpha1.StateParked, v1alpha1.StateObserving, v1alpha1.StateDecommissioned)) {
+		found("6 hands off", "it was parked, observed or out of service")
 	}
 	if r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return v1alpha1.Ignored(s) }) {
 		found("6 hands off", "it was to be left alone")
@@ -94,6 +94,9 @@ func (r *record) judgeFreeze(machine string, w emulator.Write, a asked, found fu
 	switch {
 	case r.frozen(machine, w.Time, policyv1alpha1.FreezeAll):
 		found("8 freeze", "everything was frozen")
+	case a.ResetType != "" && r.throughout(machine, w.Time, in(v1alpha1.StateMaintenance)) &&
+		r.frozen(machine, w.Time, policyv1alpha1.FreezeMaintenance, policyv1alpha1.FreezeDestructive):
+		found("8 freeze", "maintenances were frozen")
 	case (a.stops() || wipes) && r.frozen(machine, w.Time, policyv1alpha1.FreezeAll, policyv1alpha1.FreezeDestructive):
 		found("8 freeze", "what stops machines or erases data was frozen")
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -14,7 +15,7 @@ import (
 // shuffled deck, so that a plan of some length plays them all.
 const (
 	// sceneOdds is how seldom a scene is drawn in place of one step, and scenes how many there are.
-	sceneOdds, scenes = 4, 10
+	sceneOdds, scenes = 4, 13
 )
 
 // drawScene draws a scene on a cleared stage, with steps of any kind in between.
@@ -59,11 +60,19 @@ func (c cast) scene(number int, dice *rand.Rand) []step {
 		return []step{as("breaker", 0), as("claim", anyMachine), by("await claim"), by("unclaim"), long, long, other, long, long,
 			by("acknowledge"), by("settle")}
 	case 5: // its machine is handed to a maintenance, and its claim goes meanwhile
-		return []step{as("claim", byName), by("await claim"), by("ask maintenance"), by("approve maintenance"), long,
-			by("grant maintenance"), long, long,
-			anything(), by("unclaim"), long, long, by("end maintenance"), by("settle")}
+		return []step{as("claim", byName), by("await claim"), by("ask maintenance"), long, by("approve maintenance"), long, long,
+			by("power maintenance"), long, anything(), by("unclaim"), long, long, by("end maintenance"), by("settle")}
 	case 6: // a free machine is handed to a maintenance, and asked for
 		return []step{by("grant maintenance"), long, long, as("claim", byName), long, by("end maintenance"), by("await claim"), by("unclaim")}
+	case 8: // two maintenances of a machine that is claimed, and the claim goes on
+		return []step{as("claim", byName), by("await claim"), as("ask maintenance", 8), as("ask maintenance", 1<<9|8), long,
+			by("approve maintenance"), long, anything(), long, by("end maintenance"), long, by("settle"), by("unclaim")}
+	case 9: // its machine goes out of service, and comes back
+		return []step{as("claim", byName), by("await claim"), by(v1alpha1.OperationDecommission), long, anything(), by("unclaim"), long, long, long,
+			anything(), by(v1alpha1.OperationRecommission), by("settle")}
+	case 10: // a free machine boots the tools of a maintenance, and is asked for meanwhile
+		return []step{as("ask maintenance", 8), long, long, anything(), as("claim", byName), long, by("end maintenance"), long, by("await claim"),
+			by("unclaim"), by("settle")}
 	case 7: // another machine is in its place, and is accepted or not
 		middle := []step{by("accept"), long, long, by("claim"), long, anything()}
 		if dice.IntN(2) == 0 {

@@ -118,7 +118,8 @@ func (w *world) startManager(ctx context.Context) error {
 		binary = filepath.Join(root, "bin", "metalaw")
 	}
 	var err error
-	w.operator, err = w.plane.NewOperator(ctx, binary, w.dir, "--power-grace="+grace.String(), "--steady-poll=2s", "--log-level=debug")
+	w.operator, err = w.plane.NewOperator(ctx, binary, w.dir, "--power-grace="+grace.String(), "--steady-poll=2s", "--log-level=debug",
+		"--maintenance=on")
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,10 @@ func (w *world) startManager(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	return w.operator.AwaitReady(limited)
+	if err := w.operator.AwaitReady(limited); err != nil {
+		return err
+	}
+	return w.govern(limited)
 }
 
 func (w *world) startBootProvider(ctx context.Context) (string, error) {

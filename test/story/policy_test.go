@@ -14,7 +14,6 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 var _ = Describe("A promoted bundle", func() {
@@ -40,11 +39,9 @@ func revisionOf(ctx context.Context, server string) func() string {
 // promote applies the built-in bundle under a name, as active.
 func promote(ctx context.Context, name string) {
 	GinkgoHelper()
-	files, err := policies.Shipped(policies.DefaultBundle)
-	Expect(err).NotTo(HaveOccurred())
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "bundle-" + name,
 		Labels: map[string]string{policyv1alpha1.BundleLabel: name, policyv1alpha1.StageLabel: policyv1alpha1.LabelActive}}, Data: map[string]string{}}
-	for file, data := range files {
+	for file, data := range shippedFiles() {
 		cm.Data[file] = strings.Replace(string(data), "name: default\n", "name: "+name+"\n", 1)
 	}
 	Expect(admin.Create(ctx, cm)).To(Succeed())

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +20,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/test/env"
 )
 
@@ -52,6 +55,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	admin, err = client.New(controlPlane.Config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controlPlane.RemoveWebhooks(ctx)).To(Succeed()) // admission has specs of its own
+	// Times are of whole seconds: a maintenance of the second in which the manager was first told to grant would count as older.
+	Expect(admin.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: maintenance.ConsentConfigMap},
+		Data: map[string]string{maintenance.ConsentKey: time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}})).To(Succeed())
 	theWorld = newWorld(ctx)
 }, NodeTimeout(3*time.Minute))
 

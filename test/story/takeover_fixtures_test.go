@@ -5,6 +5,7 @@ package story
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,8 +41,7 @@ func variant(replace ...string) *bundle.Bundle {
 // variantOf is the default bundle with another text in one of its files.
 func variantOf(file string, replace ...string) *bundle.Bundle {
 	GinkgoHelper()
-	files, err := policies.Shipped(policies.DefaultBundle)
-	Expect(err).NotTo(HaveOccurred())
+	files := shippedFiles()
 	text := string(files[file])
 	for i := 0; i < len(replace); i += 2 {
 		Expect(strings.Count(text, replace[i])).To(Equal(1), replace[i])
@@ -74,11 +74,27 @@ func believing(accept revision.AcceptFunc) revision.AcceptFunc {
 	}
 }
 
-// shipped is the default bundle.
+// shippedFiles are those of the default bundle, with what the world sets: an emulated fleet has more servers down than the limits of
+// maintenance allow by default, and the holder of a claim is told of an enforced maintenance sooner.
+func shippedFiles() bundle.Files {
+	GinkgoHelper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	Expect(err).NotTo(HaveOccurred())
+	text := string(files["bundle.yaml"])
+	limits := regexp.MustCompile(`(?m)^    limits:\n(    - .*\n)+`)
+	Expect(limits.FindAllString(text, -1)).To(HaveLen(1))
+	Expect(strings.Count(text, "enforcedNotice: 15m\n")).To(Equal(1))
+	text = limits.ReplaceAllString(text, "    limits: []\n")
+	files["bundle.yaml"] = []byte(strings.Replace(text, "enforcedNotice: 15m\n", "enforcedNotice: 2s\n", 1))
+	return files
+}
+
+// shipped is the default bundle as the world has it.
 func shipped() *bundle.Bundle {
 	GinkgoHelper()
-	b, err := policies.Default()
+	b, found, err := bundle.Compile(shippedFiles(), policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
+	Expect(found.Err()).NotTo(HaveOccurred())
 	return b
 }
 

@@ -22,11 +22,11 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/metalprobe/emulated"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/metalprobe/registry"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/bootprovider"
 	"github.com/metalaw/metalaw/test/env"
@@ -49,13 +49,17 @@ type world struct {
 	machines atomic.Int32
 	// erasing holds, by machine and drive, that somebody began to erase it.
 	erasing sync.Map
+	// booted is what machines booted, by UUID.
+	booted boots
+	// crash is where the manager is cut off from the API server.
+	crash crash
 }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	w := &world{}
 	w.startBootProvider(ctx)
-	guests, err := emulated.NewGuest(guest.Options{ProviderURL: w.providerURL, Interval: time.Second})
+	guests, err := emulated.NewGuest(guest.Options{ProviderURL: w.providerURL, Interval: time.Second, OnBoot: w.booted.add})
 	Expect(err).NotTo(HaveOccurred())
 	w.guests = guests
 	w.bmcPort, err = env.FreePort(ctx)
@@ -112,11 +116,10 @@ func (w *world) startManager(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(rights, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		NewClient:  w.crash.client,
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}}})
 	Expect(err).NotTo(HaveOccurred())
-	embedded, err := policies.Default()
-	Expect(err).NotTo(HaveOccurred())
-	store := revision.NewStore(mgr.GetClient(), embedded)
+	store := revision.NewStore(mgr.GetClient(), shipped())
 	store.Accept = believing(store.Accept)
 	if w.registryURL == "" {
 		port, err := env.FreePort(ctx)
@@ -126,7 +129,7 @@ func (w *world) startManager(ctx context.Context) {
 	metrics := prometheus.NewRegistry()
 	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
 		RegistryURL: w.registryURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
-		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
+		RetryPause: time.Millisecond, Maintenance: maintenance.On, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
 		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
@@ -194,4 +197,9 @@ func (w *world) available(ctx context.Context) *emulator.Machine {
 	m := w.machine(ctx, nil)
 	Eventually(state(ctx, serverOf(m))).Should(Equal("Available/Off"))
 	return m
+}
+
+// bootedBy lists what a machine booted, oldest first.
+func (w *world) bootedBy(m *emulator.Machine) func() []string {
+	return func() []string { return w.booted.of(m.Identity().UUID) }
 }

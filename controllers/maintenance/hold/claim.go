@@ -69,10 +69,26 @@ func (d *decision) labels() Step {
 	switch {
 	case asks && !Tells(c):
 		return Step{Kind: Label}
-	case !asks && !keeps && Asked(c):
+	case !asks && !keeps && (Asked(c) || d.lastGo() && bears(c)):
 		return Step{Kind: Unlabel}
 	}
 	return Step{}
+}
+
+// lastGo says that every maintenance of the server is deleted. What another manager asked the claim for them goes with the last one.
+func (d *decision) lastGo() bool {
+	for i := range d.Maintenances {
+		if d.Maintenances[i].DeletionTimestamp.IsZero() {
+			return false
+		}
+	}
+	return len(d.Maintenances) > 0
+}
+
+// bears says that a claim says anything of maintenance.
+func bears(c *v1alpha1.ServerClaim) bool {
+	_, label := c.Labels[v1alpha1.MaintenanceNeededLabel]
+	return label || Approved(c)
 }
 
 // needs says whether the claim is to be labelled, and whether a label that it has stays.

@@ -13,6 +13,9 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
+// requestWait is how long a maintenance that ends waits for a power request to show: longer than a BMC is given before it is asked again.
+const requestWait = 5 * time.Minute
+
 // lightWait is how long a maintenance that ends waits for its light to go out.
 const lightWait = time.Minute
 
@@ -61,15 +64,15 @@ func (d *decision) waits(m *Maintenance) string {
 	if s.Status.State != v1alpha1.StateMaintenance {
 		return "" // what is done to the machine there is not done for the maintenance
 	}
-	cause := "it was deleted"
+	cause, boots := "it was deleted", s.Spec.MaintenanceBootConfigurationRef != nil && !foreign(m)
 	if Aborted(m.ServerMaintenance) {
 		cause = "it was aborted"
-		if r := request(s); r != nil {
-			return fmt.Sprintf("%s, and waits for its safe point: the power request %s of %s has to show first",
-				cause, r.Action, r.AskedAt.UTC().Format(time.RFC3339))
-		}
 	}
-	if s.Spec.MaintenanceBootConfigurationRef != nil && !foreign(m) && s.Status.PowerState != v1alpha1.PowerStateOff {
+	if r := d.request(); r != nil && (boots || Aborted(m.ServerMaintenance)) {
+		return fmt.Sprintf("%s, and waits for its safe point: the power request %s of %s has to show first",
+			cause, r.Action, r.AskedAt.UTC().Format(time.RFC3339))
+	}
+	if boots && s.Status.PowerState != v1alpha1.PowerStateOff {
 		return fmt.Sprintf("%s, and waits until its machine is off; to have its power cut, write the reason into annotation %s; "+
 			"if its BMC is dead, clear spec.serverMaintenanceRef", cause, v1alpha1.ForceOffReasonAnnotation)
 	}
@@ -87,10 +90,22 @@ func (d *decision) waits(m *Maintenance) string {
 	return ""
 }
 
-// request is a power request of a server of which nobody knows yet what became of it; nil where there is none.
-func request(s *v1alpha1.Server) *v1alpha1.PowerRequest {
-	l := s.Status.Lifecycle
-	if l == nil || l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil {
+// Settled says that no power request of a server is on its way: none was made, what became of it is known, or it is a power-on that came
+// to nothing and is not wanted any more, which the server's controller tells by its number of attempts.
+func Settled(l *v1alpha1.LifecycleStatus) bool {
+	return l == nil || l.Request == nil || l.Request.ShownAt != nil || l.Request.RefusedAt != nil ||
+		l.Request.Action == v1alpha1.PowerActionOn && l.Request.Attempts == 0
+}
+
+// request is a power request of the server that is on its way; nil where there is none. One that never shows is over after a while.
+func (d *decision) request() *v1alpha1.PowerRequest {
+	l := d.Server.Status.Lifecycle
+	if Settled(l) {
+		return nil
+	}
+	lapses := l.Request.AskedAt.Add(requestWait)
+	d.at(lapses)
+	if !lapses.After(d.Now) {
 		return nil
 	}
 	return l.Request

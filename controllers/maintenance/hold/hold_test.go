@@ -76,6 +76,24 @@ func booted(s *v1alpha1.Server) {
 	s.Status.PowerState = v1alpha1.PowerStateOn
 }
 
+// comesOn is a machine that is off, and was asked to come on.
+func comesOn(ago time.Duration) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Status.PowerState = v1alpha1.PowerStateOff
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Request: &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn,
+			Attempts: 1, AskedAt: metav1.NewMicroTime(noon.Add(-ago))}}
+	}
+}
+
+// goesOff is a machine that was asked to shut down. Of that no attempts are counted.
+func goesOff(s *v1alpha1.Server) {
+	s.Status.PowerState = v1alpha1.PowerStateOn
+	s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Request: &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionGracefulShutdown,
+		AskedAt: metav1.NewMicroTime(noon)}}
+}
+
+func givenUp(s *v1alpha1.Server) { s.Status.Lifecycle.Request.Attempts = 0 }
+
 func blinks(s *v1alpha1.Server)   { s.Status.IndicatorLED = v1alpha1.IndicatorLEDBlinking }
 func reserved(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateReserved }
 func handed(s *v1alpha1.Server)   { s.Annotations[v1alpha1.MaintenanceClaimAnnotation] = "uid-c" }
@@ -156,10 +174,18 @@ func TestWhichWriteIsDue(t *testing.T) {
 		"a server that is to go labels it too":   {Look{Server: server(decommissioned), Claim: claim()}, "Label"},
 		"the label stays while another waits":    {Look{Server: server(), Claim: claim(needed), Maintenances: one(sm(pending, says("Granted", "WindowClosed", 0)), wait("WindowClosed"))}, ""},
 		"and goes when none does":                {Look{Server: server(), Claim: claim(needed)}, "Unlabel"},
+		"and with the last one, whoever set it":  {Look{Server: server(), Claim: theirs(claim()), Maintenances: one(sm(deleted), nil)}, "Unlabel"},
+		"but not with one of two":                {Look{Server: server(), Claim: theirs(claim()), Maintenances: append(one(sm(deleted), nil), one(sm(pending, says("Granted", "NotAdopted", 0)), wait("NotAdopted"))...)}, "Release"},
 		"what another manager labelled stays":    {Look{Server: server(), Claim: theirs(claim())}, ""},
 		"one that is deleted gives back":         {Look{Server: server(held), Maintenances: one(sm(deleted, granted), nil)}, "GiveBack"},
 		"after its boot configuration":           {Look{Server: server(held), Maintenances: []Maintenance{{ServerMaintenance: sm(deleted, granted, boots), Boot: boot("a", "Ready")}}}, "DropBoot"},
 		"after its machine has shut down":        {Look{Server: server(held, booted), Maintenances: []Maintenance{{ServerMaintenance: sm(deleted, granted, boots), Boot: boot("a", "Ready")}}}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
+		"also where it is still to come on":      {Look{Server: server(held, booted, comesOn(0)), Maintenances: one(sm(deleted, granted, boots), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
+		"or where it never does":                 {Look{Server: server(held, booted, comesOn(5*time.Minute)), Maintenances: one(sm(deleted, granted, boots), nil)}, "GiveBack"},
+		"or was given up":                        {Look{Server: server(held, booted, comesOn(0), givenUp), Maintenances: one(sm(deleted, granted, boots), nil)}, "GiveBack"},
+		"what it did not boot may come on":       {Look{Server: server(held, comesOn(0)), Maintenances: one(sm(deleted, granted), nil)}, "GiveBack"},
+		"not where it is aborted":                {Look{Server: server(held, comesOn(0)), Maintenances: one(sm(aborted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
+		"nor while it is to go off":              {Look{Server: server(held, goesOff), Maintenances: one(sm(aborted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
 		"which it does not wait for elsewhere":   {Look{Server: server(held, booted, reserved), Maintenances: one(sm(deleted, granted, boots), nil)}, "GiveBack"},
 		"after its light went out":               {Look{Server: server(held, blinks), Maintenances: one(sm(deleted, granted, lit), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
 		"but a minute at most":                   {Look{Server: server(held, blinks), Maintenances: one(sm(deleted, granted, lit, says("Served", "Ending", time.Minute)), nil)}, "GiveBack"},
