@@ -36,6 +36,7 @@ BOOT_DELAY ?= 0s
 LATENCY ?= 0s
 WEBHOOKS ?= true
 IDLE ?= 200s
+MAINTENANCES ?= 0
 INVENTORY ?=
 LOADFLAGS ?=
 # Which boot images `make probe-image` builds, and where; docs/images.md explains each variable.
@@ -75,11 +76,11 @@ demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the who
 	DEMO_ONCE=$(DEMO_ONCE) DEMO_VM=$(DEMO_VM) exec $(BIN)/demo
 
 .PHONY: load
-load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= INVENTORY= (docs/load.md).
+load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= MAINTENANCES= INVENTORY= (docs/load.md).
 	@$(MAKE) control-plane build >&2
 	@go build -trimpath -o $(BIN)/load ./test/load >&2
 	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
-	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --inventory="$(INVENTORY)" $(LOADFLAGS)
+	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --maintenances=$(MAINTENANCES) --inventory="$(INVENTORY)" $(LOADFLAGS)
 
 .PHONY: fmt
 fmt: $(TOOLS)/.built ## Format all Go code.

@@ -76,6 +76,8 @@ type Options struct {
 	// after half a minute all the same; nil where this process serves none. That the API server gets through to them, which
 	// takes the Service in front of them some seconds more, it does not tell.
 	Admission healthz.Checker
+	// Unadmitted says that no admission webhook is served, so that what admission writes on objects is anybody's word.
+	Unadmitted bool
 	// Fleet is the index of the fleet that admission in this process asks as well; where it is nil the scheduler has its own.
 	Fleet *informer.Informer
 	// Metrics registers the metrics; default the registry that the manager serves.
@@ -136,7 +138,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	if err := maintenance.Setup(writers, maintenance.Options{Mode: o.Maintenance, Bundles: store, Gate: gate, Namespace: o.Namespace,
-		Metrics: o.Metrics}); err != nil {
+		Unadmitted: o.Unadmitted, Metrics: o.Metrics}); err != nil {
 		return err
 	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)

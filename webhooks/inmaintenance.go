@@ -39,7 +39,8 @@ func handoverChanges(c review.Change[v1alpha1.Server]) bool {
 }
 
 // dropGrantRecord takes the record away with the reference: one that another user writes is not the manager's. A backup brings no
-// consent of a claim; the UID stays, so that the manager clears a reference to a maintenance that is gone.
+// consent of a claim; the UID stays, so that the manager clears a reference to a maintenance that is gone. What the manager booted for the
+// maintenance goes as well: the boot service would serve it to whatever comes next.
 func dropGrantRecord(c review.Change[v1alpha1.Server]) (edits []review.Edit) {
 	if c.ByManager || !c.Created() && !handoverChanges(c) {
 		return nil
@@ -48,6 +49,10 @@ func dropGrantRecord(c review.Change[v1alpha1.Server]) (edits []review.Edit) {
 		if _, set := c.New.Annotations[name]; set && (handoverChanges(c) || name == v1alpha1.MaintenanceClaimAnnotation) {
 			edits = append(edits, review.Edit{Op: "remove", Path: review.AnnotationPath(name)})
 		}
+	}
+	if boot := c.New.Spec.MaintenanceBootConfigurationRef; boot != nil && handoverChanges(c) &&
+		c.Old.Annotations[v1alpha1.MaintenanceUIDAnnotation] != "" && equality.Semantic.DeepEqual(boot, c.Old.Spec.MaintenanceBootConfigurationRef) {
+		edits = append(edits, review.Edit{Op: "remove", Path: "/spec/maintenanceBootConfigurationRef"})
 	}
 	return edits
 }

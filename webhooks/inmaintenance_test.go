@@ -21,6 +21,12 @@ func handedTo(name string) func(*v1alpha1.Server) {
 	}
 }
 
+func maintenanceBoots(name string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Spec.MaintenanceBootConfigurationRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: name}
+	}
+}
+
 // byUs is the record that the manager granted it, to a claim's server.
 func byUs(s *v1alpha1.Server) {
 	annotated(v1alpha1.MaintenanceUIDAnnotation, "u")(s)
@@ -54,6 +60,7 @@ func TestAServerInMaintenanceIsNotDeleted(t *testing.T) {
 func TestTheRecordOfAGrantGoesWithTheReference(t *testing.T) {
 	const removed = `{"op":"remove","path":"/metadata/annotations/policy.metalaw.dev~1maintenance-`
 	const both = "[" + removed + `uid"},` + removed + `claim-uid"}]`
+	const boot = `{"op":"remove","path":"/spec/maintenanceBootConfigurationRef"}`
 	granted := server(handedTo("m"), byUs)
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.Server
@@ -66,6 +73,10 @@ func TestTheRecordOfAGrantGoesWithTheReference(t *testing.T) {
 		"not while it stays":                  {before: granted, after: server(handedTo("m"), byUs, annotated("a", "b"))},
 		"nor where the user took it away":     {before: granted, after: server()},
 		"nor from what the manager writes":    {before: server(), after: granted, who: manager},
+		"and what it boots with it":           {before: server(handedTo("m"), byUs, maintenanceBoots("m")), after: server(byUs, maintenanceBoots("m")), want: both[:len(both)-1] + "," + boot + "]"},
+		"also where it took the record away":  {before: server(handedTo("m"), byUs, maintenanceBoots("m")), after: server(maintenanceBoots("m")), want: "[" + boot + "]"},
+		"not what another program boots":      {before: server(handedTo("m"), maintenanceBoots("m")), after: server(maintenanceBoots("m"))},
+		"nor what is booted from now on":      {before: server(handedTo("m"), byUs, maintenanceBoots("m")), after: server(handedTo("other"), maintenanceBoots("other"))},
 		"of what a backup brings the consent": {after: granted, want: "[" + removed + `claim-uid"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,6 +54,10 @@ func enforced(m *v1alpha1.ServerMaintenance) {
 	m.Spec.Policy = v1alpha1.ServerMaintenancePolicyEnforced
 }
 
+func holderAsked(m *v1alpha1.ServerMaintenance) {
+	m.Status.Asked = &v1alpha1.MaintenanceAsked{ClaimUID: "c"}
+}
+
 func powered(power v1alpha1.Power) func(*v1alpha1.ServerMaintenance) {
 	return func(m *v1alpha1.ServerMaintenance) { m.Spec.ServerPower = power }
 }
@@ -199,6 +203,8 @@ func TestMaintenance(t *testing.T) {
 	other := append(claimed("team"), server(serverNamed("s2"), standingFor(otherUUID)))
 	const moved = `spec.serverRef: Forbidden: the maintenance has server "s1"; make another maintenance for "s2", ` +
 		`or set annotation metal.ironcore.dev/operation: allow-in-progress-update`
+	const booted = `spec.serverBootConfigurationTemplate: Forbidden: the maintenance has its server, which was handed over for it with or without a boot; ` +
+		`delete it and make another`
 	allowing := func(operation string) func(*v1alpha1.ServerMaintenance) {
 		return noting(v1alpha1.OperationAnnotation, operation)
 	}
@@ -209,18 +215,25 @@ func TestMaintenance(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"who made it cannot be made up":              {after: maintenance(madeBy("root")), want: "Forbidden\n" + kept},
-		"nor left out":                               {after: maintenance(func(m *v1alpha1.ServerMaintenance) { m.Annotations = nil }), want: "Forbidden\n" + kept},
-		"nor changed":                                {before: maintenance(), after: maintenance(madeBy("root")), want: "Forbidden\n" + kept},
-		"the manager changes what it likes":          {before: maintenance(), after: maintenance(madeBy("root"), powered("Off"), func(m *v1alpha1.ServerMaintenance) { m.Finalizers = []string{"a"} }), who: manager},
-		"a template for the same server passes":      {after: maintenance(bootsOn("s1")), groups: []string{"booters"}},
-		"a template for another server does not":     {after: maintenance(bootsOn("s2")), groups: []string{"booters"}, want: "Invalid\n" + `spec.serverBootConfigurationTemplate.spec.serverRef.name: Invalid value: "s2": it has to be the server of the maintenance; write "s1"`},
-		"a stored one does not keep the rest":        {before: maintenance(bootsOn("s2")), after: maintenance(bootsOn("s2"), noting("a", "b"))},
-		"the server may change while it waits":       {before: maintenance(), after: maintenance(ofServer("s2")), groups: []string{"wheel"}},
-		"and not once it is handed over":             {before: maintenance(inMaintenance), after: maintenance(ofServer("s2")), groups: []string{"wheel"}, want: "Forbidden\n" + moved},
-		"nor after it failed":                        {before: maintenance(handedOver), after: maintenance(ofServer("s2")), groups: []string{"wheel"}, want: "Forbidden\n" + moved},
-		"unless a user allows an update":             {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-update")), groups: []string{"wheel"}},
-		"or a deletion":                              {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-delete")), groups: []string{"wheel"}},
+		"who made it cannot be made up":           {after: maintenance(madeBy("root")), want: "Forbidden\n" + kept},
+		"nor left out":                            {after: maintenance(func(m *v1alpha1.ServerMaintenance) { m.Annotations = nil }), want: "Forbidden\n" + kept},
+		"nor changed":                             {before: maintenance(), after: maintenance(madeBy("root")), want: "Forbidden\n" + kept},
+		"the manager changes what it likes":       {before: maintenance(), after: maintenance(madeBy("root"), powered("Off"), func(m *v1alpha1.ServerMaintenance) { m.Finalizers = []string{"a"} }), who: manager},
+		"a template for the same server passes":   {after: maintenance(bootsOn("s1")), groups: []string{"booters"}},
+		"a template for another server does not":  {after: maintenance(bootsOn("s2")), groups: []string{"booters"}, want: "Invalid\n" + `spec.serverBootConfigurationTemplate.spec.serverRef.name: Invalid value: "s2": it has to be the server of the maintenance; write "s1"`},
+		"a stored one does not keep the rest":     {before: maintenance(bootsOn("s2")), after: maintenance(bootsOn("s2"), noting("a", "b"))},
+		"the server may change while it waits":    {before: maintenance(), after: maintenance(ofServer("s2")), groups: []string{"wheel"}},
+		"and not once it is handed over":          {before: maintenance(inMaintenance), after: maintenance(ofServer("s2")), groups: []string{"wheel"}, want: "Forbidden\n" + moved},
+		"nor after it failed":                     {before: maintenance(handedOver), after: maintenance(ofServer("s2")), groups: []string{"wheel"}, want: "Forbidden\n" + moved},
+		"unless a user allows an update":          {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-update")), groups: []string{"wheel"}},
+		"or a deletion":                           {before: maintenance(inMaintenance), after: maintenance(ofServer("s2"), allowing("allow-in-progress-delete")), groups: []string{"wheel"}},
+		"no boot is added once it is handed over": {before: maintenance(inMaintenance, enforced), after: maintenance(enforced, bootsOn("s1")), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"nor is that allowed":                     {before: maintenance(inMaintenance), after: maintenance(bootsOn("s1"), allowing("allow-in-progress-update")), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"nor taken away":                          {before: maintenance(bootsOn("s1"), handedOver), after: maintenance(), groups: []string{"wheel"}, want: "Forbidden\n" + booted},
+		"while it waits it may":                   {before: maintenance(), after: maintenance(bootsOn("s1")), groups: []string{"wheel"}},
+		"it is not enforced once its holder was asked": {before: maintenance(holderAsked), after: maintenance(holderAsked, enforced), groups: []string{"wheel"},
+			want: "Forbidden\nspec.policy: Forbidden: the holder was asked for approval, and was given no notice; delete the maintenance and make an enforced one"},
+		"before that it may":                         {before: maintenance(), after: maintenance(enforced), groups: []string{"wheel"}},
 		"its power may change at any time":           {before: maintenance(inMaintenance), after: maintenance(powered("Off"))},
 		"a duration passes":                          {after: saying("expected-duration", "1h30m")},
 		"a month is the longest":                     {after: saying("expected-duration", "720h")},

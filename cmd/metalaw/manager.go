@@ -89,6 +89,7 @@ func (o *options) run(ctx context.Context) error {
 	if o.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
+	o.Unadmitted = !o.webhooks
 	if o.Admission, err = o.addWebhooks(mgr, store, o.Fleet); err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}

@@ -6,6 +6,8 @@ package faults
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,16 +109,18 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		in.Servers = append(in.Servers, r.known(&list.Items[i]))
 	}
 	out := propose.Decide(in)
-	lost := false
+	lost, failed := false, error(nil)
 	for _, v := range out.Verdicts {
 		switch err := r.carryOut(ctx, byName[v.Name], v, in.Now); {
 		case apierrors.IsConflict(err):
 			lost = true
-		case client.IgnoreNotFound(err) != nil:
-			return ctrl.Result{}, err
+		case client.IgnoreNotFound(err) != nil: // the others do not wait for it
+			failed = errors.Join(failed, fmt.Errorf("server %s: %w", v.Name, err))
 		}
 	}
 	switch {
+	case failed != nil:
+		return ctrl.Result{}, failed
 	case lost:
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case !out.Again.IsZero():

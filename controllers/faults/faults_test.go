@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func (inForce) Active() *bundle.Bundle {
 	return &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{Decommission: bundle.Decommission{
 		Propose: []string{bundle.ProposeHealth, bundle.ProposeDisk, bundle.ProposeMemory}, CordonMostPercent: 2}}}}
 }
-func (inForce) Changed(func())         {}
+func (inForce) Changed(func()) {}
 
 // server is one of model X; a broken one has a failed disk.
 func server(name string, change ...func(*v1alpha1.Server)) *v1alpha1.Server {
@@ -56,6 +57,8 @@ type world struct {
 	api    client.WithWatch
 	writes []string
 	during func()
+	// refused is the server whose status is never stored.
+	refused string
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -77,6 +80,9 @@ func (w *world) restart() {
 			return c.Patch(ctx, o, p, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if o.GetName() == w.refused {
+				return errors.New("refused")
+			}
 			w.wrote("status", o)
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		}})
@@ -243,5 +249,16 @@ func TestWhichServersAreWorthALookAtAll(t *testing.T) {
 				t.Errorf("looked at: %t", got)
 			}
 		})
+	}
+}
+
+func TestOneThatCannotBeWrittenKeepsNoOtherFromItsProposal(t *testing.T) {
+	w := newWorld(t, server("a", broken, claimed), server("b", broken, claimed))
+	w.refused = "a"
+	if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: pass}); err == nil {
+		t.Error("nothing is tried again")
+	}
+	if meta.FindStatusCondition(w.stored(t, "b").Status.Conditions, v1alpha1.ConditionFaultyHardware) == nil {
+		t.Error("b is not proposed")
 	}
 }

@@ -3,6 +3,7 @@
 package maintenance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,6 +93,33 @@ func TestAnEnforcedOneGivesNotice(t *testing.T) {
 	w.is("a", "InMaintenance ServerGranted")
 }
 
+// An enforced maintenance overrules a holder, and nobody whom it could not tell.
+func TestAHolderThatCannotBeToldKeepsItsServer(t *testing.T) {
+	w := newWorld(t, free(claimed), claim(), sm("a", enforced))
+	w.policy = &maintenance.Policy{EnforcedNotice: 15 * time.Minute}
+	refused := errors.New("a webhook of the tenant refuses the label")
+	w.refuse = func(o client.Object) error {
+		if _, is := o.(*v1alpha1.ServerClaim); is {
+			return refused
+		}
+		return nil
+	}
+	for range 10 {
+		_, err := w.s.Reconcile(t.Context(), pass{})
+		if err != nil && !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+		w.at = w.at.Add(10 * time.Minute)
+	}
+	w.is("a", "Pending WaitsForNotice")
+	if w.server().Spec.ServerMaintenanceRef != nil {
+		t.Error("it has the server")
+	}
+	w.refuse = nil
+	w.rounds()
+	w.is("a", "InMaintenance ServerGranted")
+}
+
 func TestAnApprovalCoversThoseThatWereAsked(t *testing.T) {
 	w := newWorld(t, free(claimed), claim(), sm("a"))
 	w.policy = &maintenance.Policy{}
@@ -172,6 +200,18 @@ func TestAnUnknownMakerBootsNothingBesideData(t *testing.T) {
 	w = newWorld(t, free(claimed), claim(), sm("a", enforced, unknown))
 	w.rounds()
 	w.is("a", "Pending WaitsForApproval")
+}
+
+// Where no webhook is asked, a tenant writes that the administrator made it.
+func TestWithoutAdmissionNoMakerIsBelieved(t *testing.T) {
+	w := newWorld(t, free(claimed), claim(), sm("a", enforced))
+	w.s.makers.unknown = true
+	w.rounds()
+	w.is("a", "Pending WaitsForApproval")
+	w = newWorld(t, free(claimed), claim(approve), sm("a", boots))
+	w.s.makers.unknown = true
+	w.rounds()
+	w.is("a", "Pending NotPermitted")
 }
 
 func TestWhatWasGrantedBeforeItWasSwitchedOffMayGo(t *testing.T) {

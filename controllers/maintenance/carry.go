@@ -3,6 +3,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -119,16 +120,25 @@ func (r *round) give(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMainte
 	if !consented {
 		answer := r.answers[m.UID]
 		if answer.Granted, answer.Answer = false, r.makers.refused(m); answer.Reason == "" {
-			return false, apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("servermaintenances").GroupResource(), m.Name,
-				errors.New("the grants are to be decided anew"))
+			return false, conflict(m)
 		}
 		return false, nil
+	}
+	if l.Claim != nil && !hold.Tells(l.Claim) { // a holder that cannot be told is not overruled
+		if goesOn, err := r.carry(ctx, l, hold.Step{Kind: hold.Label}); err != nil || !goesOn {
+			return false, cmp.Or(err, conflict(m))
+		}
 	}
 	if err := r.change(ctx, l, func(s *v1alpha1.Server) { hold.Handed(s, m, l.Claim) }); err != nil {
 		return false, err
 	}
 	r.handed[m.UID], l.Settling = r.at, true
 	return true, nil
+}
+
+func conflict(m *v1alpha1.ServerMaintenance) error {
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("servermaintenances").GroupResource(), m.Name,
+		errors.New("the grants are to be decided anew"))
 }
 
 // consented reads the claim past the cache, and says whether it still is as the grant found it.

@@ -47,7 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !m.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, r.letGo(ctx, m)
+		return r.letGo(ctx, m)
 	}
 	before := m.DeepCopy()
 	m.Status = answer(m, r.now())
@@ -61,16 +61,27 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// letGo takes the finalizer off a maintenance that is left from when this cluster's manager granted some, and that has no server.
-func (r *reconciler) letGo(ctx context.Context, m *v1alpha1.ServerMaintenance) error {
+// letGo takes the finalizer off a maintenance that is left from when this cluster's manager granted some, and that has no server. One
+// that has its server says what that waits for.
+func (r *reconciler) letGo(ctx context.Context, m *v1alpha1.ServerMaintenance) (reconcile.Result, error) {
 	s := &v1alpha1.Server{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: m.Spec.ServerRef.Name}, s)
-	if client.IgnoreNotFound(err) != nil || !hold.Left(m, s) {
-		return client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
 	}
 	before := m.DeepCopy()
-	controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerServerMaintenance)
-	return client.IgnoreNotFound(r.client.Patch(ctx, m, locked(before)))
+	switch {
+	case hold.Holds(s, m) && !v1alpha1.Ignored(m):
+		again := reconcile.Result{RequeueAfter: recheck} // servers are not watched
+		if m.Status = hold.Kept(m, s.Name, r.now()); equality.Semantic.DeepEqual(before.Status, m.Status) {
+			return again, nil
+		}
+		return again, client.IgnoreNotFound(r.client.Status().Patch(ctx, m, locked(before)))
+	case hold.Left(m, s):
+		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerServerMaintenance)
+		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, m, locked(before)))
+	}
+	return reconcile.Result{}, nil
 }
 
 // answer is the status that a maintenance is to have. One without a state waits, and says that nothing grants it. One that

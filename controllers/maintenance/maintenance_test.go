@@ -4,6 +4,7 @@ package maintenance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -92,5 +94,33 @@ func TestAManagerThatAnswersMeanwhileIsNotOverwritten(t *testing.T) {
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 	if err != nil || result.RequeueAfter == 0 || !locked {
 		t.Errorf("error %v, again in %s, locked %t", err, result.RequeueAfter, locked)
+	}
+}
+
+// The server is given back by a manager that grants. Until then the deletion says what it waits for, and once.
+func TestADeletionThatWaitsForAnotherModeSaysSo(t *testing.T) {
+	for _, mode := range []Mode{Off, Plan} {
+		w := newWorld(t, free(), sm("a"))
+		w.rounds()
+		w.is("a", "InMaintenance ServerGranted")
+		w.delete(sm("a"))
+		w.mode = mode
+		w.restart()
+		var passes reconcile.Reconciler = &reconciler{client: w.s.client, now: w.s.now}
+		if mode == Plan {
+			passes = reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+				return w.s.Reconcile(ctx, pass{})
+			})
+		}
+		w.writes = nil
+		for range 3 {
+			if _, err := passes.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ops", Name: "a"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		served := conditionOf(&w.sm("a").Status, v1alpha1.ConditionServed)
+		if !strings.Contains(served.Message, "clear spec.serverMaintenanceRef of Server s1") || len(served.Message) > 200 || len(w.writes) != 1 {
+			t.Errorf("%s: it says %q, after %v", mode, served.Message, w.writes)
+		}
 	}
 }

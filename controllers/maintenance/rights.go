@@ -24,7 +24,9 @@ const rightsLast = time.Minute
 type makers struct {
 	client client.Client
 	now    func() time.Time
-	known  map[rightOf]rightKnown
+	// unknown says that no maker is known, because admission did not write who it is.
+	unknown bool
+	known   map[rightOf]rightKnown
 	// lacking are the maintenances whose makers lacked a right when they were to be granted.
 	lacking map[types.UID]lack
 }
@@ -48,14 +50,17 @@ type lack struct {
 }
 
 // makerOf is who made a maintenance; false where nobody knows.
-func makerOf(m *v1alpha1.ServerMaintenance) (rights.Maker, bool) {
+func (r *makers) makerOf(m *v1alpha1.ServerMaintenance) (rights.Maker, bool) {
+	if r.unknown {
+		return rights.Maker{}, false
+	}
 	maker, err := rights.ParseMaker(m.Annotations[v1alpha1.MakerAnnotation])
 	return maker, err == nil
 }
 
 // mayEnforce says that the maker of a maintenance is known, and was not found to lack the right to enforce.
 func (r *makers) mayEnforce(m *v1alpha1.ServerMaintenance) bool {
-	_, known := makerOf(m)
+	_, known := r.makerOf(m)
 	l, lacks := r.lacking[m.UID]
 	return known && !(lacks && l.enforce && l.until.After(r.now()))
 }
@@ -98,7 +103,7 @@ func (r *makers) forget() {
 // the claim is, in any case, and no image is booted beside data. So is the holder where the maker may not enforce. What is lacking is
 // remembered, for the grants.
 func (r *makers) permit(ctx context.Context, m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, claim *v1alpha1.ServerClaim) (bool, error) {
-	maker, known := makerOf(m)
+	maker, known := r.makerOf(m)
 	inventory, err := r.inventoryOf(ctx, s)
 	if err != nil {
 		return false, err

@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/maintenance"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // pass is one look at all maintenances.
@@ -302,7 +303,7 @@ func after(p *maintenance.Policy, s *v1alpha1.Server, claim *v1alpha1.ServerClai
 	if s.Spec.ServerMaintenanceRef == nil && s.Status.State == v1alpha1.StateMaintenance {
 		return &hold.Check{Message: "Its checks wait until the server has left the state Maintenance."}
 	}
-	facts := factsOf(s, claim)
+	facts := policies.GrantFacts(s, claim)
 	failing := p.FailingPost(&facts)
 	if len(failing) == 0 {
 		return nil

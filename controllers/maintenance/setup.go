@@ -61,6 +61,8 @@ type Options struct {
 	Gate    *fleet.Gate
 	// Namespace is the manager's own.
 	Namespace string
+	// Unadmitted says that no admission webhook is served, so that whoever writes a maintenance names any maker that he likes.
+	Unadmitted bool
 	// Metrics takes the metrics.
 	Metrics prometheus.Registerer
 	// Now is the clock; time.Now where it is nil.
@@ -103,7 +105,8 @@ var begin = source.TypedFunc[pass](func(_ context.Context, q queue) error {
 
 func newScheduler(c client.Client, live client.Reader, o Options) *scheduler {
 	return &scheduler{client: c, live: live, gate: o.Gate, policy: policyOf(o.Bundles, o.Gate), planOnly: o.Mode == Plan, namespace: o.Namespace,
-		now: o.Now, makers: makers{client: c, now: o.Now}, handed: map[types.UID]time.Time{}, answered: map[types.UID]time.Time{}}
+		now: o.Now, makers: makers{client: c, now: o.Now, unknown: o.Unadmitted},
+		handed: map[types.UID]time.Time{}, answered: map[types.UID]time.Time{}}
 }
 
 // policyOf reads out of the bundle in force what it says of maintenance, and why nothing may be granted under it.

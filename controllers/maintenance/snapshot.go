@@ -17,7 +17,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
-	"github.com/metalaw/metalaw/engine/maintenance"
 	"github.com/metalaw/metalaw/internal/freeze"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -58,7 +57,7 @@ func (v *view) serverOf(s *v1alpha1.Server) *grant.Server {
 	if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation]); err == nil {
 		one.ReleasedAt = at
 	}
-	one.Facts, one.Unready, one.Frozen = factsOf(s, claim), unready(s, claim), v.frozen(s)
+	one.Facts, one.Unready, one.Frozen = policies.GrantFacts(s, claim), unready(s, claim), v.frozen(s)
 	return one
 }
 
@@ -144,18 +143,6 @@ func endedAt(s *v1alpha1.Server) time.Time {
 		}
 	}
 	return last
-}
-
-func factsOf(s *v1alpha1.Server, claim *v1alpha1.ServerClaim) maintenance.Facts {
-	f := maintenance.Facts{State: string(s.Status.State), Power: string(s.Status.PowerState), Health: policies.HealthOf(s), Labels: s.Labels,
-		Conditions: make(map[string]string, len(s.Status.Conditions))}
-	for _, c := range s.Status.Conditions {
-		f.Conditions[c.Type] = string(c.Status)
-	}
-	if claim != nil {
-		f.ClaimLabels, f.ClaimAnnotations = claim.Labels, claim.Annotations
-	}
-	return f
 }
 
 // maintenanceOf is what the grants depend on of a maintenance; false where they do not, because it is over.

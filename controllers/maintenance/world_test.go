@@ -48,6 +48,8 @@ type world struct {
 	// crashAfter is after how many more writes the manager is killed; 0 is never.
 	crashAfter int
 	mode       Mode
+	// refuse is the error with which a patch of an object is answered; nil stores it.
+	refuse func(client.Object) error
 }
 
 // Active, Held and Changed implement Bundles.
@@ -129,6 +131,11 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 }
 
 func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if w.refuse != nil {
+		if err := w.refuse(o); err != nil {
+			return err
+		}
+	}
 	return w.wrote("patch", o, c.Patch(ctx, o, p, opts...))
 }
 

@@ -239,7 +239,7 @@ func (r *cycle) collect(ctx context.Context) {
 			var all []pendingClaim
 			for _, m := range t.members {
 				if m.todo.Action == solve.Bind {
-					r.s.uncertain.unsure(m.claim.UID, m.entry.Name())
+					r.s.uncertain.unsure(m.claim, m.entry.Name())
 				}
 				all = append(all, m.pendingClaim)
 			}
@@ -280,30 +280,12 @@ func (r *cycle) finish(ctx context.Context, t *bindAttempt) {
 	}
 }
 
-// unassume ends what was assumed for a claim. Only servers that may have been written stay assumed, until they were looked at.
-func (r *cycle) unassume(m *member) {
-	if m.todo.Action == solve.Bind {
-		if m.done == inDoubt {
-			r.s.uncertain.unsure(m.claim.UID, m.entry.Name())
-		} else if e := r.s.fleet.Release(m.entry.Name(), string(m.claim.UID)); e != nil && e.IsFree() {
-			r.returned = append(r.returned, e)
-		}
-	}
-	if m.done == wasReserved || m.done == wasDropped || m.done == wasBound && !r.s.pending.isOpen(m.claim.UID) {
-		r.s.uncertain.suspect(m.server()) // its claim may have gone before it was known that this is written
-	}
-	if m.done == wasReserved && isUnanswered(m.err) {
-		r.s.uncertain.note(m.claim.UID, func(u *uncertainWrite) { u.named = r.s.now() })
-	}
-}
-
 // tookServer goes on after a claim got its server. The Event comes from the claim loop once it finds that the claim is Bound: until its
 // server is Reserved that can take as long as a freeze lasts.
 func (r *cycle) tookServer(ctx context.Context, t *bindAttempt, m *member) {
 	c := m.claim
 	r.bound = true
 	if t.gang == (gangKey{}) {
-		r.again = r.s.pending.respread(c.Namespace, c.UID) || r.again
 		if gang := m.ask.Gang(); gang != nil { // the others may have waited for this one to have its server again
 			r.again = r.s.pending.wakeGang(gangKey{c.Namespace, gang.Name}) || r.again
 		}

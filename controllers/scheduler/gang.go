@@ -143,7 +143,6 @@ func (r *cycle) finishGang(ctx context.Context, t *bindAttempt, lost []*member, 
 		}
 		r.s.backoff.lost(m.claim.UID, r.s.now(), longest)
 	}
-	r.again = r.s.pending.respread(t.gang.namespace, t.uids()...) || r.again
 	if failed != nil {
 		for _, m := range t.members { // those that have their server by now do not bring the others with them
 			r.s.pending.wake(m.claim.UID)

@@ -77,18 +77,13 @@ func (c *equivalenceClass) holderOf(e *index.Entry) holder {
 	return holder{e.Holder, c.placed.Spread().Place(e.Candidate().Facts())}
 }
 
-// respread has the next cycle look at the claims of a namespace for whose spread some of its claims count, of which the server changed
-// by our own write. It says whether there are any.
-func (p *pending) respread(namespace string, uids ...types.UID) bool {
+// respread has the next cycle look at the claims for whose spread a claim counts, of which the server changed by our own write, or is no
+// longer assumed. It says whether there are any.
+func (p *pending) respread(namespace string, uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	those := make([]*namespaceClaim, 0, len(uids))
-	for _, uid := range uids {
-		n := p.all[namespace][uid]
-		if n == nil {
-			return p.classes.respreadIn(namespace)
-		}
-		those = append(those, n)
+	if n := p.all[namespace][uid]; n != nil {
+		return p.classes.respreadIn(namespace, n)
 	}
-	return p.classes.respreadIn(namespace, those...)
+	return p.classes.respreadIn(namespace)
 }

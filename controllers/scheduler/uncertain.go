@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -28,8 +29,9 @@ type uncertainWrites struct {
 
 // uncertainWrite is what is not known about one claim.
 type uncertainWrite struct {
-	// reserved is the server of a reservation whose answer got lost; empty for none. It stays assumed until it was looked up.
-	reserved string
+	// reserved is the server of a reservation whose answer got lost; empty for none. It stays assumed until it was looked up. namespace
+	// is that of the claim.
+	reserved, namespace string
 	// named is when a write that names a server on the claim got no answer; zero for none.
 	named time.Time
 	// takenBack is the server that was to be taken back from the claim, and back when; empty for none.
@@ -125,8 +127,8 @@ func (u *uncertainWrites) again() time.Duration {
 }
 
 // unsure remembers a reservation of which it is not known whether it happened.
-func (u *uncertainWrites) unsure(uid types.UID, server string) {
-	u.note(uid, func(one *uncertainWrite) { one.reserved = server })
+func (u *uncertainWrites) unsure(c *v1alpha1.ServerClaim, server string) {
+	u.note(c.UID, func(one *uncertainWrite) { one.reserved, one.namespace = server, c.Namespace })
 }
 
 // takingBack remembers that a server was to be taken back from a claim, and that it is not known whether it was.
@@ -134,16 +136,39 @@ func (u *uncertainWrites) takingBack(uid types.UID, server string, now time.Time
 	u.note(uid, func(one *uncertainWrite) { one.takenBack, one.back = server, now })
 }
 
+// unassume ends what was assumed for a claim. Only servers that may have been written stay assumed, until they were looked at. What is
+// assumed takes room from claims that are spread and gives none, so that its end matters to them whatever became of the writes.
+func (r *cycle) unassume(m *member) {
+	switch isAssumed := m.todo.Action == solve.Bind; {
+	case isAssumed && m.done == inDoubt:
+		r.s.uncertain.unsure(m.claim, m.entry.Name())
+	case isAssumed:
+		if e := r.s.fleet.Release(m.entry.Name(), string(m.claim.UID)); e != nil && e.IsFree() {
+			r.returned = append(r.returned, e)
+		}
+		r.again = r.s.pending.respread(m.claim.Namespace, m.claim.UID) || r.again
+	}
+	if m.done == wasReserved || m.done == wasDropped || m.done == wasBound && !r.s.pending.isOpen(m.claim.UID) {
+		r.s.uncertain.suspect(m.server()) // its claim may have gone before it was known that this is written
+	}
+	if m.done == wasReserved && isUnanswered(m.err) {
+		r.s.uncertain.note(m.claim.UID, func(u *uncertainWrite) { u.named = r.s.now() })
+	}
+}
+
 // resolve looks uncached at the server of a reservation in doubt, before anything else is done for the claim.
 func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
-	name := s.uncertain.of(uid).reserved
-	if name == "" {
+	one := s.uncertain.of(uid)
+	if one.reserved == "" {
 		return nil
 	}
-	if err := s.lookUp(ctx, name, uid); err != nil {
+	if err := s.lookUp(ctx, one.reserved, uid); err != nil {
 		return err
 	}
-	s.uncertain.note(uid, func(u *uncertainWrite) { u.reserved = "" })
+	if s.pending.respread(one.namespace, uid) {
+		s.binder.freed.Store(true)
+	}
+	s.uncertain.note(uid, func(u *uncertainWrite) { u.reserved, u.namespace = "", "" })
 	return nil
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -145,18 +146,13 @@ func (v maintenanceShell) windowOpen() (loop.Progress, bool) {
 		o.Name, o.Opens.UTC().Format(time.RFC3339)), o.Opens.Sub(v.now)), false
 }
 
-// windowFacts is what the windows of a policy read.
+// windowFacts is what the windows of a policy read, in the words of the grant. The power is what was just read: it is not recorded yet.
 func (v maintenanceShell) windowFacts() windows.Facts {
-	s, m := v.server, v.maintenance
-	f := windows.Facts{State: string(s.Status.State), Power: v.facts.BMC.Power, Health: v.facts.BMC.Health, Labels: s.Labels,
-		Conditions: map[string]string{}, Maintenance: windows.MaintenanceFacts{Labels: m.Labels, Annotations: m.Annotations,
-			Priority: m.Spec.Priority, Policy: string(m.Spec.Policy)}}
-	for _, c := range s.Status.Conditions {
-		f.Conditions[c.Type] = string(c.Status)
-	}
-	if v.claim != nil {
-		f.ClaimLabels, f.ClaimAnnotations = v.claim.Labels, v.claim.Annotations
-	}
+	m := v.maintenance
+	f := policies.GrantFacts(v.server, v.claim)
+	f.Power = v.facts.BMC.Power
+	f.Maintenance = windows.MaintenanceFacts{Labels: m.Labels, Annotations: m.Annotations, Priority: m.Spec.Priority,
+		Policy: cmp.Or(string(m.Spec.Policy), string(v1alpha1.ServerMaintenancePolicyOwnerApproval))}
 	return f
 }
 

@@ -480,7 +480,7 @@ func TestAMachineIsStoppedForItsMaintenanceOnlyInAWindow(t *testing.T) {
 					bootsRescue(mm)
 				}
 				w := inWorld(t, m, mm, serverIn(v1alpha1.StateMaintenance, granted))
-				w.manager.Bundles = governed{inNights(t)}
+				w.manager.Bundles = governed{inNights(t, "")}
 				if c.asks == "" {
 					maintenanceIsDeleted(w)
 				}
@@ -495,14 +495,32 @@ func TestAMachineIsStoppedForItsMaintenanceOnlyInAWindow(t *testing.T) {
 	}
 }
 
-// inNights is the default bundle with a window from two o'clock on.
-func inNights(t *testing.T) *bundle.Bundle {
+// What covered a maintenance at its grant covers it when its machine is to be stopped, also where it names no policy.
+func TestAWindowCoversWhatItCoveredAtTheGrant(t *testing.T) {
+	for _, when := range []string{`maintenance.policy == "OwnerApproval"`, `server.power == "On"`, `server.health == "Unknown"`} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine(redfish.PowerOn)
+			m.shows.Health = redfish.HealthUnknown
+			w := inWorld(t, m, maintenance(asksPower(v1alpha1.PowerOff), kept), serverIn(v1alpha1.StateMaintenance, granted))
+			w.manager.Bundles = governed{inNights(t, when)}
+			w.manager.run(time.Hour) // from midnight on
+			m.wants(t, "before the window opens where "+when)
+		})
+	}
+}
+
+// inNights is the default bundle with a window from two o'clock on, for what an expression says.
+func inNights(t *testing.T, when string) *bundle.Bundle {
 	t.Helper()
 	files, err := policies.Shipped(policies.DefaultBundle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := "windows: [{name: nights, opens: 0 2 * * *, lasts: 3h, zone: UTC}]"
+	with := "windows: [{name: nights, opens: 0 2 * * *, lasts: 3h, zone: UTC"
+	if when != "" {
+		with += ", when: '" + when + "'"
+	}
+	with += "}]"
 	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "windows: []", with, 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil || found.Err() != nil {

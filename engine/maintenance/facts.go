@@ -64,7 +64,7 @@ func VariablesOfExpressions() []Fact { return variables }
 var variables = []Fact{
 	text("server.state", "The state of the server.", func(f *Facts) string { return f.State }),
 	text("server.power", "The power that its BMC reported last: On, Off, or empty where it is not known.", func(f *Facts) string { return f.Power }),
-	text("server.health", "The health that its BMC reported last: OK, Warning, Critical, or empty where it is not known.",
+	text("server.health", "The health that its BMC reported last: OK, Warning, Critical, or Unknown.",
 		func(f *Facts) string { return f.Health }),
 	labels("server.labels", "Its labels.", func(f *Facts) map[string]string { return f.Labels }),
 	labels("server.conditions", "The status of each of its conditions, by type: True, False or Unknown.",

@@ -53,7 +53,8 @@ func newWatch(config *rest.Config, scheme *runtime.Scheme) (*watch, error) {
 // run returns when everything was read once, and goes on watching until ctx ends.
 func (w *watch) run(ctx context.Context) error {
 	for _, kind := range []client.Object{
-		&v1alpha1.Endpoint{}, &v1alpha1.BMC{}, &v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &v1alpha1.ServerBootConfiguration{}, &v1alpha1.ServerMaintenance{},
+		&v1alpha1.Endpoint{}, &v1alpha1.BMC{}, &v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &v1alpha1.ServerBootConfiguration{},
+		&v1alpha1.ServerMaintenance{},
 		&policyv1alpha1.ServerInventory{}, &policyv1alpha1.PolicyRevision{}, &corev1.Secret{},
 	} {
 		informer, err := w.GetInformer(ctx, kind, cache.BlockUntilSynced(false))

@@ -13,17 +13,21 @@ import (
 	"net/url"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // kind is a kind that the driver reads or writes, as its plural.
 type kind string
 
 const (
-	kindEndpoint kind = "endpoints"
-	kindBMC      kind = "bmcs"
-	kindServer   kind = "servers"
-	kindClaim    kind = "serverclaims"
+	kindEndpoint    kind = "endpoints"
+	kindBMC         kind = "bmcs"
+	kindServer      kind = "servers"
+	kindClaim       kind = "serverclaims"
+	kindMaintenance kind = "servermaintenances"
 )
 
 // apiRoot is where the kinds are served.
@@ -58,6 +62,9 @@ func (a *api) do(ctx context.Context, method, path string, body any) (*http.Resp
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	request.Header.Set("Accept", "application/json")
 	response, err := a.http.Do(request)
 	if err != nil {
@@ -78,6 +85,34 @@ func (a *api) create(ctx context.Context, path string, object any) error {
 		return err
 	}
 	return response.Body.Close()
+}
+
+// patch changes an object by a merge.
+func (a *api) patch(ctx context.Context, path string, change any) error {
+	response, err := a.do(ctx, http.MethodPatch, path, change)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// activeBundle is the name of the bundle in force; empty where none is.
+func (a *api) activeBundle(ctx context.Context) (string, error) {
+	response, err := a.do(ctx, http.MethodGet, "/apis/policy.metalaw.dev/v1alpha1/policyrevisions", nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var list policyv1alpha1.PolicyRevisionList
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		if one := &list.Items[i]; meta.IsStatusConditionTrue(one.Status.Conditions, policyv1alpha1.ConditionActive) {
+			return one.Spec.Bundle, nil
+		}
+	}
+	return "", nil
 }
 
 func (a *api) delete(ctx context.Context, path string) error {

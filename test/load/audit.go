@@ -81,6 +81,8 @@ type auditLine struct {
 	ObjectRef *struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
 		APIGroup    string `json:"apiGroup"`
 	} `json:"objectRef"`
 	ResponseStatus struct {
@@ -111,26 +113,33 @@ func readAuditLog(r io.Reader, phases []interval, writers map[string]string) ([]
 	for i := range counts {
 		counts[i] = map[write]int{}
 	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
-		var line auditLine
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
-		}
-		if line.ObjectRef == nil || line.Stage == "ResponseStarted" {
-			continue
-		}
+	err := eachAuditLine(r, func(line *auditLine) {
 		for i, phase := range phases {
 			if phase.holds(line.Received) {
 				counts[i][line.write(writers)]++
 			}
 		}
+	})
+	return counts, err
+}
+
+// eachAuditLine calls see with each request that was answered.
+func eachAuditLine(r io.Reader, see func(*auditLine)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		var line auditLine
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return fmt.Errorf("audit log: %w", err)
+		}
+		if line.ObjectRef != nil && line.Stage != "ResponseStarted" {
+			see(&line)
+		}
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("audit log: %w", err)
+		return fmt.Errorf("audit log: %w", err)
 	}
-	return counts, nil
+	return nil
 }
 
 func (l *auditLine) write(writers map[string]string) write {

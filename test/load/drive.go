@@ -53,6 +53,10 @@ func (w *world) drive(ctx context.Context) (figures, error) {
 	if err == nil && claims > 0 {
 		err = w.phase(ctx, &f, phaseClaim, perClaim, func(ctx context.Context, began time.Time) error { return w.claim(ctx, &f, began) })
 	}
+	if err == nil && w.options.maintenances > 0 {
+		visits := share{"maintenance", w.options.maintenances}
+		err = w.phase(ctx, &f, phaseMaintenance, visits, func(ctx context.Context, began time.Time) error { return w.maintain(ctx, &f, began) })
+	}
 	if err == nil && claims > 0 {
 		err = w.phase(ctx, &f, phaseRelease, perClaim, func(ctx context.Context, began time.Time) error {
 			if err := w.deleteClaims(ctx); err != nil {

@@ -5,13 +5,15 @@ package main
 import (
 	"strings"
 	"sync"
+	"time"
 )
 
 // object is what the driver reads of any object.
 type object struct {
 	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace"`
+		Labels    map[string]string `json:"labels"`
 		// ResourceVersion is where a watch goes on from.
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
@@ -21,7 +23,10 @@ type object struct {
 		ServerRef      *reference `json:"serverRef"`
 	} `json:"spec"`
 	Status struct {
-		State      string      `json:"state"`
+		State     string `json:"state"`
+		Lifecycle struct {
+			EnteredAt time.Time `json:"enteredAt"`
+		} `json:"lifecycle"`
 		PowerState string      `json:"powerState"`
 		Phase      string      `json:"phase"`
 		Conditions []condition `json:"conditions"`
@@ -54,11 +59,13 @@ type fleet struct {
 	mu       sync.Mutex
 	objects  map[kind]map[string]object
 	bindings *bindings
+	visits   *visits
 	changed  chan struct{}
 }
 
 func newFleet() *fleet {
-	return &fleet{objects: map[kind]map[string]object{kindServer: {}, kindClaim: {}}, bindings: newBindings(), changed: make(chan struct{})}
+	objects := map[kind]map[string]object{kindServer: {}, kindClaim: {}, kindMaintenance: {}}
+	return &fleet{objects: objects, bindings: newBindings(), visits: newVisits(nil), changed: make(chan struct{})}
 }
 
 // apply takes over one change.
@@ -95,10 +102,16 @@ func (f *fleet) set(k kind, deleted bool, o object) {
 		f.objects[k][key] = o
 		refers = o.refers(k)
 	}
-	if k == kindServer {
+	switch k {
+	case kindServer:
 		f.bindings.serverNames(key, refers)
-	} else {
+		f.visits.serverIs(key, o.Status.State, o.Status.Lifecycle.EnteredAt, time.Now())
+	case kindClaim:
 		f.bindings.claimNames(key, refers)
+	default:
+		if deleted {
+			f.visits.maintenanceGone(key, time.Now())
+		}
 	}
 }
 
@@ -128,6 +141,21 @@ func (f *fleet) read(see func(servers, claims map[string]object)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	see(f.objects[kindServer], f.objects[kindClaim])
+}
+
+// visit begins to follow maintenances of n servers, which are to be made.
+func (f *fleet) visit(n int) *visits {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.visits = newVisits(plan(n, f.objects[kindServer]))
+	return f.visits
+}
+
+// readMaintenances is read for claims and maintenances. What it calls may use the visits.
+func (f *fleet) readMaintenances(see func(claims, maintenances map[string]object)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	see(f.objects[kindClaim], f.objects[kindMaintenance])
 }
 
 // doubleBinds is how often two claims had one server, or one claim two servers, until now.

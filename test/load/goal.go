@@ -53,6 +53,16 @@ func allRunning(claims int) goal {
 	}
 }
 
+// allBack is reached when all servers are as before their maintenance.
+func allBack(servers int) goal {
+	return goal{says: "servers as before their maintenance", want: servers, of: kindServer, reached: func(o *object) bool {
+		if o.Spec.ServerClaimRef != nil {
+			return o.Status.State == reserved && o.Status.PowerState == on
+		}
+		return o.Status.State == available && o.Status.PowerState == off
+	}}
+}
+
 // standing is how far a goal is.
 type standing struct {
 	have, want int

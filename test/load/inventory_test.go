@@ -148,7 +148,7 @@ func TestTheReportHasEveryKey(t *testing.T) {
 		}
 	}
 	keys := slices.Sorted(maps.Keys(got))
-	if expected := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(want)), "phases", "settings"))); !slices.Equal(keys, expected) {
+	if expected := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(want)), "maintenance", "phases", "settings"))); !slices.Equal(keys, expected) {
 		t.Errorf("keys %q, want %q", keys, expected)
 	}
 }
@@ -159,7 +159,7 @@ func TestWhatWasNotMeasuredIsNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"idle_redfish_requests_per_server_hour", "claims_bound_seconds", "claims_running_seconds", "release_seconds"} {
+	for _, key := range []string{"idle_redfish_requests_per_server_hour", "claims_bound_seconds", "claims_running_seconds", "release_seconds", "maintenance"} {
 		if !strings.Contains(string(text), `"`+key+`":null`) {
 			t.Errorf("%s is not null in %s", key, text)
 		}

@@ -90,5 +90,7 @@ func measure(ctx context.Context, o *options) (result report, err error) {
 			return report{}, fmt.Errorf("--inventory: %w", err)
 		}
 	}
-	return summarize(o.settings(), figures, sheets), nil
+	result = summarize(o.settings(), figures, sheets)
+	result.Maintenance, err = w.maintenanceCost(figures, sheets)
+	return result, err
 }

@@ -71,6 +71,10 @@ func (w *world) setEnvironment() error {
 	if w.options.registryTLS {
 		scheme = "https"
 	}
+	mode := "off"
+	if w.options.maintenances > 0 {
+		mode = "on"
+	}
 	for name, value := range map[string]string{
 		"KUBECONFIG":         kubeconfig,
 		"NAMESPACE":          w.options.namespace,
@@ -78,6 +82,7 @@ func (w *world) setEnvironment() error {
 		"REGISTRY_ADDRESS":   local(w.registry),
 		"REGISTRY_PORT":      strconv.Itoa(w.registry),
 		"REGISTRY_PLAINTEXT": strconv.FormatBool(!w.options.registryTLS),
+		"MAINTENANCE":        mode,
 		"CERT_DIR":           w.certDir(),
 		"WEBHOOKS":           strconv.FormatBool(w.options.webhooks),
 		"WEBHOOK_PORT":       strconv.Itoa(w.webhook),

@@ -75,6 +75,27 @@ func readAPIMetrics(r io.Reader) (apiMetrics, error) {
 	return metrics, nil
 }
 
+// readPasses adds up what the manager's metrics say of its scheduler of maintenances.
+func readPasses(r io.Reader) (passes, error) {
+	var sum passes
+	into := map[string]*float64{"controller_runtime_reconcile_total": &sum.count, "controller_runtime_reconcile_time_seconds_sum": &sum.seconds}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if !strings.Contains(lines.Text(), `"`+scheduler+`"`) {
+			continue
+		}
+		s, err := parseSample(lines.Text())
+		if err != nil {
+			return sum, fmt.Errorf("metrics of the manager: %w", err)
+		}
+		if total := into[s.name]; total != nil && s.labels["controller"] == scheduler {
+			*total += s.value
+		}
+	}
+	return sum, lines.Err()
+}
+
 // sample is one line of the text format.
 type sample struct {
 	name   string

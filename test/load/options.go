@@ -14,7 +14,8 @@ import (
 const longHelp = `Measure a manager of metal.ironcore.dev/v1alpha1 on emulated servers.
 
 The phases: one Endpoint for each BMC is created, until all servers are Available and off; nothing happens for --idle;
-claims are created, until all are Bound and their servers Reserved and on; the claims are deleted, until all servers are
+claims are created, until all are Bound and their servers Reserved and on; --maintenances are created, each approved where
+its claim asks for that and deleted once it has its server, until all servers are as they were before; the claims are deleted, until all servers are
 Available and off again. On and off are checked on the machines as well. One JSON object goes to stdout, progress to
 stderr. docs/load.md explains every key.
 
@@ -28,9 +29,10 @@ environment:
   NAMESPACE          the manager's namespace
   REGISTRY_URL       where agents report, as they see it; REGISTRY_ADDRESS host:port, REGISTRY_PORT the port alone
   REGISTRY_PLAINTEXT true where --registry-tls=false
+  MAINTENANCE        on where there are --maintenances, else off
   CERT_DIR           tls.crt, tls.key and ca.crt, good for the registry and the webhooks
   WEBHOOKS           true or false; WEBHOOK_PORT where the API server calls 127.0.0.1
-  HEALTH_ADDRESS     host:port where /readyz has to be served; METRICS_ADDRESS for metrics, which nobody reads
+  HEALTH_ADDRESS     host:port where /readyz has to be served; METRICS_ADDRESS for metrics over http
   MAC_PREFIXES       a MAC prefix database with the row of the emulated BMCs, for managers that read one from a file
   ROOT               the folder of this repository`
 
@@ -39,7 +41,7 @@ const defaultManager = `"$ROOT"/bin/metalaw manager --kubeconfig="$KUBECONFIG" -
 	` --webhooks="$WEBHOOKS" --webhook-host=127.0.0.1 --webhook-port="$WEBHOOK_PORT" --webhook-cert-dir="$CERT_DIR"` +
 	` --webhook-cert-rotation=false --registry-url="$REGISTRY_URL" --registry-bind-address="$REGISTRY_ADDRESS"` +
 	` --registry-plaintext="$REGISTRY_PLAINTEXT" --health-probe-bind-address="$HEALTH_ADDRESS"` +
-	` --metrics-bind-address="$METRICS_ADDRESS" --metrics-secure=false --no-release-grace`
+	` --metrics-bind-address="$METRICS_ADDRESS" --metrics-secure=false --no-release-grace --maintenance="$MAINTENANCE"`
 
 // mostServers is what one loopback network of the emulator is kept to.
 const mostServers = 20_000
@@ -57,6 +59,7 @@ const (
 // options are the flags.
 type options struct {
 	servers, claims                int
+	maintenances, atOnce           int
 	powerDelay, bootDelay, latency time.Duration
 	idle, timeout                  time.Duration
 	webhooks                       bool
@@ -72,6 +75,8 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.servers, "servers", 100, "how many servers to emulate")
 	f.IntVar(&o.claims, "claims", -1, "how many claims to make; below 0 is half as many as servers")
+	f.IntVar(&o.maintenances, "maintenances", 0, "how many maintenances to make, half of them of claimed servers where there are so many")
+	f.IntVar(&o.atOnce, "at-once", 50, "how many servers may be down at a time while there are maintenances")
 	f.DurationVar(&o.powerDelay, "power-delay", 50*time.Millisecond, "how long a change of power takes")
 	f.DurationVar(&o.bootDelay, "boot-delay", 0, "how long the self test takes, from power-on to boot")
 	f.DurationVar(&o.latency, "latency", 0, "added to every answer of a BMC")
@@ -98,6 +103,10 @@ func (o *options) complete() error {
 		return fmt.Errorf("--servers %d: from 1 to %d", o.servers, mostServers)
 	case o.claims > o.servers:
 		return fmt.Errorf("--claims %d: there are only %d servers to claim", o.claims, o.servers)
+	case o.maintenances < 0 || o.maintenances > o.servers:
+		return fmt.Errorf("--maintenances %d: from 0 to %d, the number of servers", o.maintenances, o.servers)
+	case o.maintenances > 0 && o.atOnce < 1:
+		return fmt.Errorf("--at-once %d: at least 1", o.atOnce)
 	case o.managerCommand == "":
 		return fmt.Errorf("--manager-cmd is empty: leave it out for the manager that `make build` builds")
 	case o.managerRights != string(rightsShipped) && o.managerRights != string(rightsAdmin):
@@ -119,7 +128,7 @@ func (o *options) complete() error {
 // settings is what a reader of the figures has to know.
 func (o *options) settings() settings {
 	s := settings{
-		Servers: o.servers, Claims: o.claims, Webhooks: o.webhooks,
+		Servers: o.servers, Claims: o.claims, Maintenances: o.maintenances, Webhooks: o.webhooks,
 		PowerDelay: o.powerDelay.Seconds(), BootDelay: o.bootDelay.Seconds(), Latency: o.latency.Seconds(),
 		RegistryTLS: o.registryTLS, AgentToken: o.agentToken, Manager: "metalaw", Cores: runtime.NumCPU(),
 	}

@@ -9,16 +9,17 @@ import (
 
 // settings is what was measured, and how.
 type settings struct {
-	Servers     int     `json:"servers"`
-	Claims      int     `json:"claims"`
-	Manager     string  `json:"manager"`
-	Cores       int     `json:"cores"`
-	Webhooks    bool    `json:"webhooks"`
-	PowerDelay  float64 `json:"power_delay_seconds"`
-	BootDelay   float64 `json:"boot_delay_seconds"`
-	Latency     float64 `json:"latency_seconds"`
-	RegistryTLS bool    `json:"registry_tls"`
-	AgentToken  bool    `json:"agent_token"`
+	Servers      int     `json:"servers"`
+	Claims       int     `json:"claims"`
+	Maintenances int     `json:"maintenances"`
+	Manager      string  `json:"manager"`
+	Cores        int     `json:"cores"`
+	Webhooks     bool    `json:"webhooks"`
+	PowerDelay   float64 `json:"power_delay_seconds"`
+	BootDelay    float64 `json:"boot_delay_seconds"`
+	Latency      float64 `json:"latency_seconds"`
+	RegistryTLS  bool    `json:"registry_tls"`
+	AgentToken   bool    `json:"agent_token"`
 }
 
 // report is the result. docs/load.md says what each key means; a figure that was not measured is null.
@@ -42,8 +43,9 @@ type report struct {
 	DoubleBinds               int      `json:"double_binds"`
 	LogBytes                  int64    `json:"log_bytes"`
 
-	Settings settings    `json:"settings"`
-	Phases   []phaseCost `json:"phases"`
+	Maintenance *maintenanceCost `json:"maintenance"`
+	Settings    settings         `json:"settings"`
+	Phases      []phaseCost      `json:"phases"`
 }
 
 // phaseCost is what one phase cost, in all.
@@ -61,10 +63,11 @@ type phaseCost struct {
 
 // The names of the phases.
 const (
-	phaseOnboard = "onboard"
-	phaseIdle    = "idle"
-	phaseClaim   = "claim"
-	phaseRelease = "release"
+	phaseOnboard     = "onboard"
+	phaseIdle        = "idle"
+	phaseClaim       = "claim"
+	phaseMaintenance = "maintenance"
+	phaseRelease     = "release"
 )
 
 // sampleOf is what all counters said at one moment.
@@ -103,6 +106,11 @@ type figures struct {
 	bound       time.Duration
 	boundCPU    float64
 	doubleBinds int
+	// visits are the maintenances, givenBack how long it took until every server had left state Maintenance, and passes what the
+	// scheduler did meanwhile.
+	visits    []*visit
+	givenBack time.Duration
+	passes    passes
 }
 
 // summarize makes the report; one sheet for each phase.

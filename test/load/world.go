@@ -94,6 +94,11 @@ func (w *world) start(ctx context.Context) error {
 			return fmt.Errorf("start the %s: %w", step.name, err)
 		}
 	}
+	if w.options.maintenances > 0 {
+		if err := w.promote(ctx); err != nil {
+			return fmt.Errorf("put a bundle in force: %w", err)
+		}
+	}
 	return w.follow(ctx)
 }
 
@@ -209,7 +214,11 @@ func (w *world) startBMCs(ctx context.Context) error {
 
 // follow begins to watch what the API server shows.
 func (w *world) follow(ctx context.Context) error {
-	for _, kind := range []kind{kindServer, kindClaim} {
+	kinds := []kind{kindServer, kindClaim}
+	if w.options.maintenances > 0 {
+		kinds = append(kinds, kindMaintenance)
+	}
+	for _, kind := range kinds {
 		version, err := w.api.list(ctx, kind, w.fleet)
 		if err != nil {
 			return err

@@ -104,6 +104,8 @@ func checkServer(c review.Change[v1alpha1.ServerMaintenance], found *review.Find
 	if !c.Created() && equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
 		return
 	}
+	checkTemplate(c, found)
+	checkPolicy(c, found)
 	name := c.New.Spec.ServerRef.Name
 	if t := c.New.Spec.ServerBootConfigurationTemplate; t != nil && t.Spec.ServerRef.Name != name {
 		found.Deny(field.Invalid(paths[rights.VerbBoot].Child("spec", "serverRef", "name"), t.Spec.ServerRef.Name,
@@ -115,6 +117,27 @@ func checkServer(c review.Change[v1alpha1.ServerMaintenance], found *review.Find
 	found.Deny(field.Forbidden(paths[rights.VerbMaintain], fmt.Sprintf(
 		"the maintenance has server %q; make another maintenance for %q, or set annotation %s: %s",
 		c.Old.Spec.ServerRef.Name, name, v1alpha1.OperationAnnotation, v1alpha1.OperationAllowInProgressUpdate)))
+}
+
+// checkTemplate: that a maintenance boots nothing, or that it boots something, is what the holder of the claim approved, and what
+// the machine is shut down for in the end.
+func checkTemplate(c review.Change[v1alpha1.ServerMaintenance], found *review.Findings) {
+	if c.Created() || !granted(c.Old) {
+		return
+	}
+	if boots, booted := c.New.Spec.ServerBootConfigurationTemplate != nil, c.Old.Spec.ServerBootConfigurationTemplate != nil; boots != booted {
+		found.Deny(field.Forbidden(paths[rights.VerbBoot],
+			"the maintenance has its server, which was handed over for it with or without a boot; delete it and make another"))
+	}
+}
+
+// checkPolicy: the holder who was asked for approval was given no notice of an enforced maintenance.
+func checkPolicy(c review.Change[v1alpha1.ServerMaintenance], found *review.Findings) {
+	enforced := v1alpha1.ServerMaintenancePolicyEnforced
+	if !c.Created() && c.Old.Status.Asked != nil && c.Old.Spec.Policy != enforced && c.New.Spec.Policy == enforced {
+		found.Deny(field.Forbidden(paths[rights.VerbEnforce],
+			"the holder was asked for approval, and was given no notice; delete the maintenance and make an enforced one"))
+	}
 }
 
 // granted says that the server was handed over to the maintenance.

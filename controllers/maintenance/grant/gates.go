@@ -65,6 +65,9 @@ func (x *pass) never(c *candidate) Answer {
 // queued is who is before a candidate on its server.
 func (x *pass) queued(c *candidate) Answer {
 	switch s := c.on; {
+	case s.Holder != nil && s.HolderUID == "" && *s.Holder == c.NamespacedName:
+		return answer(v1alpha1.ReasonServerHeld, "Another program handed the server to this maintenance. Once its work is done, clear "+
+			"spec.serverMaintenanceRef of the server to have it granted anew.")
 	case s.Holder != nil && s.HolderUID == "":
 		return answer(v1alpha1.ReasonServerHeld, "Another program holds the server for %s. The maintenance waits until it is given back.", s.Holder)
 	case s.Holder != nil && s.holder == nil:

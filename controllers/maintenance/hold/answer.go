@@ -33,6 +33,9 @@ func (d *decision) answers() Step {
 func (d *decision) answer(m *Maintenance) Step {
 	switch {
 	case Holds(d.Server, m.ServerMaintenance):
+		if d.PlanOnly && Ends(m.ServerMaintenance) {
+			return d.write(m, Kept(m.ServerMaintenance, d.Server.Name, d.Now))
+		}
 		if d.PlanOnly || Ends(m.ServerMaintenance) || m.Spec.ServerRef.Name != d.Server.Name {
 			return Step{}
 		}

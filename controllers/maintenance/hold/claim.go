@@ -29,6 +29,11 @@ func Asked(c *v1alpha1.ServerClaim) bool {
 	return c.Annotations[v1alpha1.MaintenanceNeededLabel] == wanted
 }
 
+// Tells says that a claim, in all spellings, says that its server is wanted, or that this manager has nothing to write there.
+func Tells(c *v1alpha1.ServerClaim) bool {
+	return !c.DeletionTimestamp.IsZero() || v1alpha1.Ignored(c) || Asked(c) && c.Labels[v1alpha1.MaintenanceNeededLabel] == wanted
+}
+
 // Labelled changes a claim in memory so that it says that its server is wanted.
 func Labelled(c *v1alpha1.ServerClaim) {
 	c.Labels, c.Annotations = with(c.Labels, v1alpha1.MaintenanceNeededLabel), with(c.Annotations, v1alpha1.MaintenanceNeededLabel)
@@ -62,7 +67,7 @@ func (d *decision) labels() Step {
 	}
 	asks, keeps := d.needs()
 	switch {
-	case asks && !(Asked(c) && c.Labels[v1alpha1.MaintenanceNeededLabel] == wanted):
+	case asks && !Tells(c):
 		return Step{Kind: Label}
 	case !asks && !keeps && (Asked(c) || d.lastGo() && bears(c)):
 		return Step{Kind: Unlabel}

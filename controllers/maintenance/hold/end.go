@@ -73,8 +73,8 @@ func (d *decision) waits(m *Maintenance) string {
 			cause, r.Action, r.AskedAt.UTC().Format(time.RFC3339))
 	}
 	if boots && s.Status.PowerState != v1alpha1.PowerStateOff {
-		return fmt.Sprintf("%s, and waits until its machine has shut down; to have its power cut, write the reason into annotation %s",
-			cause, v1alpha1.ForceOffReasonAnnotation)
+		return fmt.Sprintf("%s, and waits until its machine is off; to have its power cut, write the reason into annotation %s; "+
+			"if its BMC is dead, clear spec.serverMaintenanceRef", cause, v1alpha1.ForceOffReasonAnnotation)
 	}
 	lit := []v1alpha1.IndicatorLED{v1alpha1.IndicatorLEDLit, v1alpha1.IndicatorLEDBlinking}
 	if slices.Contains(lit, m.Spec.LocatorLED) && slices.Contains(lit, s.Status.IndicatorLED) {
@@ -145,6 +145,14 @@ func (d *decision) leave() Step {
 		}
 	}
 	return Step{}
+}
+
+// Kept is the status of a maintenance that ends and keeps its server, because the manager that runs takes none back.
+func Kept(m *v1alpha1.ServerMaintenance, server string, now time.Time) v1alpha1.ServerMaintenanceStatus {
+	d, status := &decision{Look: &Look{Now: now}}, *m.Status.DeepCopy()
+	d.set(&status, &Maintenance{ServerMaintenance: m}, v1alpha1.ConditionServed, metav1.ConditionFalse, v1alpha1.ReasonEnding, fmt.Sprintf(
+		"it is to end, and this manager takes no server back; run it with --maintenance=on, or clear spec.serverMaintenanceRef of Server %s", server))
+	return status
 }
 
 // unproven says that a check of the policy has to hold before the maintenance counts as over. Its status says so and how long that lasts.

@@ -218,7 +218,7 @@ func TestWhichWriteIsDue(t *testing.T) {
 		"what only plans writes status":            {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(fresh), wait("PlanOnly"))}, "Status Pending Granted=False:PlanOnly"},
 		"and grants nothing":                       {Look{PlanOnly: true, Server: server(), Claim: claim(needed), Maintenances: one(sm(deleted), wait("", yes))}, ""},
 		"but lets go of what was granted before":   {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(deleted, granted), nil)}, "Release"},
-		"unless it still has its server":           {Look{PlanOnly: true, Server: server(held), Maintenances: one(sm(deleted, granted), nil)}, ""},
+		"unless it still has its server":           {Look{PlanOnly: true, Server: server(held), Maintenances: one(sm(deleted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
 		"another for which it waits is no news":    {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("LimitReached"))}, ""},
 		"that it waits for its holder is":          {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("WaitsForApproval"))}, "Status Pending Granted=False:WaitsForApproval"},
 		"what another manager carries out goes on": {Look{Server: server(held, foreignRef), Maintenances: one(sm(fresh, theirsRuns), wait("NotAdopted"))}, "Status InMaintenance Granted=False:NotAdopted"},
