@@ -36,6 +36,7 @@ func (d *decision) handBack() Step {
 	}
 	if why := d.waits(m); why != "" {
 		status := d.status(m)
+		d.set(&status, m, v1alpha1.ConditionGranted, metav1.ConditionTrue, v1alpha1.ReasonMaintenanceGranted, grantedUnder(m))
 		d.set(&status, m, v1alpha1.ConditionServed, metav1.ConditionFalse, v1alpha1.ReasonEnding, why)
 		return d.write(m, status)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-const keepsAway = "spec.unclaimable stays set; metalaw server uncordon offers it again"
+const keepsAway = "spec.unclaimable stays set; metalaw server uncordon --reason offers it again"
 
 // takesLeave takes in what is asked for about the end of service, and says whether it was that.
 func (d *decision) takesLeave(asked string) bool {

@@ -29,7 +29,7 @@ func recordDecommission(r *record) {
 			words += ": " + diag.Shortened(why, maxWhy)
 		}
 		r.condition(v1alpha1.ConditionDecommission, metav1.ConditionTrue, v1alpha1.ReasonDecommissioned,
-			words+". Delete the Server, or take it back (metalaw server recommission).")
+			words+". Delete its BMC and the Server, or take it back (metalaw server recommission).")
 	case r.Decision.Moves() || r.heldBriefly():
 	case b != nil && !b.Lifecycle.Defines(engine.State(v1alpha1.StateDecommissioned)):
 		r.condition(v1alpha1.ConditionDecommission, metav1.ConditionFalse, v1alpha1.ReasonNoRule,

@@ -89,7 +89,7 @@ func annotationsPage(root string) (string, error) {
 	}) + ") are the manager's alone: admission refuses changes by others. " +
 		"Which operations a server accepts depends on its [state](../lifecycle.md); one that is unknown, or that the state cannot use, " +
 		"is answered with a Warning event and removed. How to use them is in [operations](../operations.md).")
-	m.paragraph("Some names belong to kinds of work that metalaw does not do yet: maintenance, credential rotation and the metadata service. " +
+	m.paragraph("Some names belong to kinds of work that metalaw does not do yet: credential rotation and the metadata service. " +
 		"They are listed because the API knows them.")
 	constantTables(m, s, s.strings(func(f *file, _ string) bool { return f.path == "api/v1alpha1/names.go" }))
 	m.heading(2, "For claims")

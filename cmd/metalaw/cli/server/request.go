@@ -278,9 +278,9 @@ func (r *request) consequence(s *v1alpha1.Server) string {
 	dirty := s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, v1alpha1.MarkDirty)
 	switch {
 	case r.verb.operation == v1alpha1.OperationRecommission && s.Status.State == v1alpha1.StateDecommissioned:
-		return fmt.Sprintf("; it goes to Initial; claims may have it after metalaw server uncordon %s", s.Name)
+		return fmt.Sprintf("; it goes to Initial; claims may have it after metalaw server uncordon %s --reason ...", s.Name)
 	case r.verb.operation == v1alpha1.OperationRecommission:
-		return fmt.Sprintf("; it stays in service; claims may have it after metalaw server uncordon %s", s.Name)
+		return fmt.Sprintf("; it stays in service; claims may have it after metalaw server uncordon %s --reason ...", s.Name)
 	case r.verb.operation != v1alpha1.OperationDecommission:
 		return ""
 	}
