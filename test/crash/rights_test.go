@@ -42,11 +42,19 @@ var rare = map[right]string{
 	"patch policyrevisions.policy.metalaw.dev":          "a promotion, of which the run has none",
 	"get sanitizationrecords.policy.metalaw.dev":        "a manager that died between the record of a wipe and the end of the wipe left one",
 	"patch serverreadinessrules.metal.ironcore.dev":     "the finalizer of a readiness rule, of which the run has none",
+	"create configmaps":                                 granting,
+	"update configmaps":                                 granting,
+	"get servermaintenances.metal.ironcore.dev":         granting,
+	"patch servermaintenances.metal.ironcore.dev":       granting,
 	"update bmcs.metal.ironcore.dev/finalizers":         enforcement,
 	"update endpoints.metal.ironcore.dev/finalizers":    enforcement,
 	"update serverclaims.metal.ironcore.dev/finalizers": enforcement,
 	"update servers.metal.ironcore.dev/finalizers":      enforcement,
+
+	"update servermaintenances.metal.ironcore.dev/finalizers": enforcement,
 }
+
+const granting = "a manager with --maintenance=on, which that of the run has not; test/story kills one at each of these writes"
 
 const enforcement = "clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it of whoever makes an owned object"
 
