@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/policies"
@@ -111,7 +112,22 @@ func about(c *v1alpha1.ServerClaim) *explanation {
 		at := c.DeletionTimestamp.UTC()
 		e.DeletedAt = &at
 	}
+	if note := wanted(c); note != "" {
+		e.Notes = append(e.Notes, note)
+	}
 	return e
+}
+
+// wanted says that somebody wants the claim's server, for a maintenance or for good, and what its holder can do about that.
+func wanted(c *v1alpha1.ServerClaim) string {
+	switch {
+	case c.Labels[v1alpha1.MaintenanceNeededLabel] == "":
+		return ""
+	case hold.Approved(c):
+		return "its server is wanted, and the claim bears an approval; metalaw explain server says for which maintenance"
+	}
+	return "its server is wanted for a maintenance, or is to go out of service. Approve with label " + v1alpha1.MaintenanceApprovedLabel +
+		", or delete the claim; metalaw explain server says which"
 }
 
 // saidBy is what a condition says; nil where there is none, or where it has the reason that is known already.
