@@ -32,8 +32,6 @@ type pass struct{}
 const (
 	// gather is how long a change waits for others, so that many changes at once cost few passes.
 	gather = 50 * time.Millisecond
-	// settle is how long a server that was handed over is given to move before its maintenance says so.
-	settle = 2 * time.Second
 	// longest bounds a pass; what is left over is done in the next one, after what became more urgent.
 	longest = time.Second
 	// quiet is how long a maintenance that waits for others says the same, whichever of them it waits for.
@@ -258,7 +256,7 @@ func (r *round) look(ctx context.Context, name string) (*hold.Look, error) {
 		}
 		if hold.Holds(server, m) {
 			held = true
-			l.Settling = r.at.Before(r.handed[m.UID].Add(settle))
+			l.Settling = r.at.Before(r.handed[m.UID].Add(hold.SettleTime))
 		}
 		l.Maintenances = append(l.Maintenances, one)
 	}

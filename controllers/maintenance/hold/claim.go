@@ -10,15 +10,19 @@ import (
 var approvals = [...]string{v1alpha1.MaintenanceApprovedLabel, v1alpha1.MaintenanceApprovalLabel}
 
 // Approved says that a claim bears an approval, in whatever spelling and with whatever value.
-func Approved(c *v1alpha1.ServerClaim) bool {
+func Approved(c *v1alpha1.ServerClaim) bool { return Approval(c) != "" }
+
+// Approval says as what a claim bears an approval, such as "label KEY=true"; empty where it bears none.
+func Approval(c *v1alpha1.ServerClaim) string {
 	for _, key := range approvals {
-		_, label := c.Labels[key]
-		_, annotation := c.Annotations[key]
-		if label || annotation {
-			return true
+		if value, has := c.Labels[key]; has {
+			return "label " + key + "=" + value
+		}
+		if value, has := c.Annotations[key]; has {
+			return "annotation " + key + "=" + value
 		}
 	}
-	return false
+	return ""
 }
 
 const wanted = "true"

@@ -12,14 +12,14 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// settleTime is how long a server that was just handed over is given to move before its maintenance says so.
-const settleTime = 2 * time.Second
+// SettleTime is how long a server that was just handed over is given to move before its maintenance says so.
+const SettleTime = 2 * time.Second
 
 // held is what a maintenance says that has its server.
 func (d *decision) held(m *Maintenance) Step {
 	moved := d.Server.Status.State == v1alpha1.StateMaintenance
 	if d.Settling && !moved && m.Status.State != v1alpha1.ServerMaintenanceStateInMaintenance && !foreign(m) {
-		d.at(d.Now.Add(settleTime))
+		d.at(d.Now.Add(SettleTime))
 		return Step{}
 	}
 	status := d.status(m)

@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 )
 
 // maxReason is the longest reason that the API takes, in characters.
@@ -166,7 +167,7 @@ const (
 
 // coverageOf is what an approval of a claim covers among the maintenances of its server, and whether it may be given for one of them.
 func coverageOf(m *v1alpha1.ServerMaintenance, c *v1alpha1.ServerClaim, all []v1alpha1.ServerMaintenance) *approval {
-	a := &approval{Server: m.Spec.ServerRef.Name, Claim: c.Namespace + "/" + c.Name, Covered: []Entry{}, Left: []Entry{}, Stands: approvalOf(c),
+	a := &approval{Server: m.Spec.ServerRef.Name, Claim: c.Namespace + "/" + c.Name, Covered: []Entry{}, Left: []Entry{}, Stands: hold.Approval(c),
 		Outcome: approved, Mirrored: mirrored(c, all), claim: c}
 	for i := range all {
 		switch one := &all[i]; {

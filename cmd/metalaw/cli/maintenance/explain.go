@@ -257,7 +257,7 @@ func consentOf(m *v1alpha1.ServerMaintenance, claim *v1alpha1.ServerClaim) *cons
 	if claim == nil {
 		return nil
 	}
-	c := &consent{Claim: claim.Namespace + "/" + claim.Name, Approval: approvalOf(claim),
+	c := &consent{Claim: claim.Namespace + "/" + claim.Name, Approval: hold.Approval(claim),
 		Needed:        claim.Labels[v1alpha1.MaintenanceNeededLabel] == "true",
 		DrainRequired: claim.Annotations[v1alpha1.DrainRequiredAnnotation] == "true"}
 	switch {

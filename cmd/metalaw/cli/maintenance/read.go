@@ -144,22 +144,6 @@ func tells(m *v1alpha1.ServerMaintenance) *metav1.Condition {
 	return granted
 }
 
-// approvals are the spellings of an approval, the present one first.
-var approvals = []string{v1alpha1.MaintenanceApprovedLabel, v1alpha1.MaintenanceApprovalLabel}
-
-// approvalOf says as what a claim bears an approval, such as "label KEY=true"; empty where it bears none.
-func approvalOf(c *v1alpha1.ServerClaim) string {
-	for _, key := range approvals {
-		if value, has := c.Labels[key]; has {
-			return "label " + key + "=" + value
-		}
-		if value, has := c.Annotations[key]; has {
-			return "annotation " + key + "=" + value
-		}
-	}
-	return ""
-}
-
 // wasAsked says that the holder of this claim was asked for a maintenance, or told of it.
 func wasAsked(m *v1alpha1.ServerMaintenance, c *v1alpha1.ServerClaim) bool {
 	return m.Status.Asked != nil && c != nil && m.Status.Asked.ClaimUID == c.UID
