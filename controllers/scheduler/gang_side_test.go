@@ -3,15 +3,22 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
 // gangAtGate has a gang of so many members, and servers s00, s01 and so on, behind a gate.
@@ -36,6 +43,56 @@ func TestTheWritesOfAGangAreMadeSideBySide(t *testing.T) {
 	if got := len(w.boundClaims()); got != 40 || w.writes != 80 || w.gate.most != maxWriters {
 		t.Errorf("%d claims are bound in %d writes, of which at most %d were under way at once", got, w.writes, w.gate.most)
 	}
+}
+
+// TestASingleClaimIsBoundBesideAGang has more workers at the gate than may write at once: a gang's members count as one attempt.
+func TestASingleClaimIsBoundBesideAGang(t *testing.T) {
+	w := newWorld(t)
+	w.gate = newGate()
+	w.restart()
+	for i := range 24 {
+		w.addServer(aServer(fmt.Sprintf("s%02d", i)))
+	}
+	for i := range 4 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%02d", i), placed("gang: {name: db, size: 4}")))
+	}
+	for i := range 20 {
+		w.addClaim(aClaim(fmt.Sprintf("single-%02d", i)))
+	}
+	w.deliver(99)
+	w.must(w.pass())
+	w.check()
+	if got := len(w.boundClaims()); got != 24 {
+		t.Errorf("%d claims are bound; want 24", got)
+	}
+}
+
+func TestNoMoreWritesAreUnderWayThanMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		var underWay, made atomic.Int64
+		slow := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				underWay.Add(1)
+				<-answer
+				made.Add(1)
+				return nil
+			},
+		})
+		b := New(slow, slow, Options{}).binder
+		for range 20 {
+			go func() { _ = b.patch(t.Context(), &v1alpha1.Server{}, nil) }()
+		}
+		synctest.Wait()
+		if got := underWay.Load(); got != 16 {
+			t.Errorf("%d writes are under way; want 16", got)
+		}
+		close(answer)
+		synctest.Wait()
+		if got := made.Load(); got != 20 {
+			t.Errorf("%d writes were made; want 20", got)
+		}
+	})
 }
 
 func TestNoMemberIsNamedBeforeTheLastReservationIsWritten(t *testing.T) {

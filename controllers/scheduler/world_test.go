@@ -77,6 +77,7 @@ func (w *world) restart() {
 	w.s.binder.launch, w.s.binder.fork = func(work func()) { work() }, func(_ int, work func()) { work() }
 	if w.gate != nil {
 		w.s.binder.launch, w.s.binder.await, w.s.binder.fork = w.gate.launch, w.gate.await, w.gate.fork
+		w.s.binder.writing = make(chan struct{}, 1000) // the gate holds the writers, and cannot see who waits for room
 	}
 	w.s.claims = func() bundle.Claims { return bundle.Claims{Priority: bundle.Priority{Max: 1000}, Quota: w.quota} }
 	w.s.rules = func(engine.Revision) policies.Rules { return nil }
