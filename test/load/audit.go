@@ -13,25 +13,32 @@ import (
 	"time"
 )
 
-// auditPolicy makes the API server write one line for each request that could change something: who, what, and the
-// answer, without any content.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
+// auditPolicy makes the API server write one line for each request that could change an object, and for each read of the
+// manager: the user, the object and the answer, without content. A watch is no read: it feeds the manager's cache.
+func auditPolicy(manager string) string {
+	return fmt.Sprintf(`apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+  - level: None
+    nonResourceURLs: ["*"]
   - level: Metadata
     verbs: [create, update, patch, delete, deletecollection]
+  - level: Metadata
+    verbs: [get, list]
+    users: [%q]
   - level: None
-`
+`, manager)
+}
 
 // maxAuditLine bounds one line of the audit log.
 const maxAuditLine = 1 << 20
 
-// write is one kind of request that could change something.
-type write struct {
-	// Writer is who it was; see writers.
-	Writer string
-	Verb   string
+// audited is one kind of request in the audit log.
+type audited struct {
+	// User is who it was; see users.
+	User string
+	Verb string
 	// Resource is plural.group, plural alone for the core group.
 	Resource    string
 	Subresource string
@@ -40,31 +47,43 @@ type write struct {
 	Reason string
 }
 
-// class says what a write is to the one who counts.
+// class says as what a request counts.
 type class int
 
 const (
 	// classWrite changes objects.
 	classWrite class = iota
+	// classRead reads objects past a cache.
+	classRead
 	// classEvent tells somebody something.
 	classEvent
-	// classOther is a question in the form of a create, or a lease that is held.
+	// classOther is a question in the form of a create, or concerns a lease.
 	classOther
 )
 
-func (w write) class() class {
-	switch w.Resource {
+func (a audited) read() bool { return a.Verb == "get" || a.Verb == "list" }
+
+func (a audited) class() class {
+	switch a.Resource {
 	case "events", "events.events.k8s.io":
-		return classEvent
+		if !a.read() {
+			return classEvent
+		}
 	case "leases.coordination.k8s.io", "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectreviews.authentication.k8s.io":
 		return classOther
 	}
+	if a.read() {
+		return classRead
+	}
 	return classWrite
 }
 
+// absent says whether the request read an object that does not exist.
+func (a audited) absent() bool { return a.class() == classRead && a.Code == http.StatusNotFound }
+
 // conflict says whether the write was refused because its author had read something older.
-func (w write) conflict() bool { return w.Code == http.StatusConflict && w.Reason != "AlreadyExists" }
+func (a audited) conflict() bool { return a.Code == http.StatusConflict && a.Reason != "AlreadyExists" }
 
 // interval is a stretch of time; the end is outside.
 type interval struct{ From, To time.Time }
@@ -93,30 +112,30 @@ type auditLine struct {
 }
 
 // readAudit reads the file of readAuditLog.
-func readAudit(path string, phases []interval, writers map[string]string) ([]map[write]int, error) {
+func readAudit(path string, phases []interval, users map[string]string) ([]map[audited]int, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	counts, err := readAuditLog(file, phases, writers)
+	counts, err := readAuditLog(file, phases, users)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return counts, nil
 }
 
-// readAuditLog counts the writes of each phase. writers gives the names that users are to have in the counts; others
-// keep their own.
-func readAuditLog(r io.Reader, phases []interval, writers map[string]string) ([]map[write]int, error) {
-	counts := make([]map[write]int, len(phases))
+// readAuditLog counts the requests of each phase. users gives the names that users are to have in the counts; others keep
+// their own.
+func readAuditLog(r io.Reader, phases []interval, users map[string]string) ([]map[audited]int, error) {
+	counts := make([]map[audited]int, len(phases))
 	for i := range counts {
-		counts[i] = map[write]int{}
+		counts[i] = map[audited]int{}
 	}
 	err := eachAuditLine(r, func(line *auditLine) {
 		for i, phase := range phases {
 			if phase.holds(line.Received) {
-				counts[i][line.write(writers)]++
+				counts[i][line.audited(users)]++
 			}
 		}
 	})
@@ -142,14 +161,14 @@ func eachAuditLine(r io.Reader, see func(*auditLine)) error {
 	return nil
 }
 
-func (l *auditLine) write(writers map[string]string) write {
-	w := write{Writer: l.User.Username, Verb: l.Verb, Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
+func (l *auditLine) audited(users map[string]string) audited {
+	a := audited{User: l.User.Username, Verb: l.Verb, Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
 		Code: l.ResponseStatus.Code, Reason: l.ResponseStatus.Reason}
 	if l.ObjectRef.APIGroup != "" {
-		w.Resource += "." + l.ObjectRef.APIGroup
+		a.Resource += "." + l.ObjectRef.APIGroup
 	}
-	if name := writers[w.Writer]; name != "" {
-		w.Writer = name
+	if name := users[a.User]; name != "" {
+		a.User = name
 	}
-	return w
+	return a
 }

@@ -19,12 +19,13 @@ func auditEntry(second int, user, verb, group, resource, subresource, status str
 
 func second(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 
-func TestWritesAreCountedByWhoAndWhen(t *testing.T) {
+func TestRequestsAreCountedByUserAndTime(t *testing.T) {
 	const metal = "metal.ironcore.dev"
 	log := auditEntry(1, "m", "patch", metal, "servers", "status", `"code":200`) +
 		auditEntry(2, "m", "patch", metal, "servers", "status", `"code":200`) +
 		auditEntry(2, "m", "patch", metal, "servers", "status", `"status":"Failure","reason":"Conflict","code":409`) +
 		auditEntry(3, "somebody", "create", "", "secrets", "", `"code":201`) +
+		auditEntry(4, "m", "get", metal, "servers", "", `"status":"Failure","reason":"NotFound","code":404`) +
 		auditEntry(10, "m", "delete", "", "secrets", "", `"code":200`) +
 		auditEntry(20, "m", "delete", "", "secrets", "", `"code":200`) +
 		`{"stage":"ResponseStarted","verb":"create","objectRef":{"resource":"x"},"requestReceivedTimestamp":"2026-01-01T00:00:02Z"}` + "\n" +
@@ -33,11 +34,12 @@ func TestWritesAreCountedByWhoAndWhen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []map[write]int{
+	want := []map[audited]int{
 		{
 			{"manager", "patch", "servers.metal.ironcore.dev", "status", 200, ""}:         2,
 			{"manager", "patch", "servers.metal.ironcore.dev", "status", 409, "Conflict"}: 1,
 			{"somebody", "create", "secrets", "", 201, ""}:                                1,
+			{"manager", "get", "servers.metal.ironcore.dev", "", 404, "NotFound"}:         1,
 		},
 		{{"manager", "delete", "secrets", "", 200, ""}: 1},
 	}
@@ -54,22 +56,25 @@ func TestABrokenAuditLogIsAnError(t *testing.T) {
 	}
 }
 
-func TestWritesAreOfAClass(t *testing.T) {
+func TestRequestsAreOfAClass(t *testing.T) {
 	for name, c := range map[string]struct {
-		write    write
+		request  audited
 		class    class
 		conflict bool
 	}{
-		"a status":                 {write{Resource: "servers.metal.ironcore.dev", Subresource: "status", Code: 200}, classWrite, false},
-		"a conflict":               {write{Resource: "servers.metal.ironcore.dev", Code: 409, Reason: "Conflict"}, classWrite, true},
-		"what is there already":    {write{Resource: "secrets", Code: 409, Reason: "AlreadyExists"}, classWrite, false},
-		"an event":                 {write{Resource: "events.events.k8s.io", Code: 201}, classEvent, false},
-		"an event of the old kind": {write{Resource: "events", Code: 201}, classEvent, false},
-		"a lease that is held":     {write{Resource: "leases.coordination.k8s.io", Code: 200}, classOther, false},
-		"a question about rights":  {write{Resource: "subjectaccessreviews.authorization.k8s.io", Code: 201}, classOther, false},
+		"a status":                 {audited{Resource: "servers.metal.ironcore.dev", Subresource: "status", Code: 200}, classWrite, false},
+		"a conflict":               {audited{Resource: "servers.metal.ironcore.dev", Code: 409, Reason: "Conflict"}, classWrite, true},
+		"what is there already":    {audited{Resource: "secrets", Code: 409, Reason: "AlreadyExists"}, classWrite, false},
+		"an event":                 {audited{Resource: "events.events.k8s.io", Code: 201}, classEvent, false},
+		"an event of the old kind": {audited{Resource: "events", Code: 201}, classEvent, false},
+		"a lease that is held":     {audited{Resource: "leases.coordination.k8s.io", Code: 200}, classOther, false},
+		"a read":                   {audited{Verb: "get", Resource: "servers.metal.ironcore.dev", Code: 200}, classRead, false},
+		"a list":                   {audited{Verb: "list", Resource: "events", Code: 200}, classRead, false},
+		"a lease that is read":     {audited{Verb: "get", Resource: "leases.coordination.k8s.io", Code: 200}, classOther, false},
+		"a question about rights":  {audited{Resource: "subjectaccessreviews.authorization.k8s.io", Code: 201}, classOther, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if class, conflict := c.write.class(), c.write.conflict(); class != c.class || conflict != c.conflict {
+			if class, conflict := c.request.class(), c.request.conflict(); class != c.class || conflict != c.conflict {
 				t.Errorf("class %d, conflict %t; want %d, %t", class, conflict, c.class, c.conflict)
 			}
 		})

@@ -133,7 +133,11 @@ func (w *world) claim(ctx context.Context, f *figures, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	f.boundCPU = after.CPUSeconds - before.CPUSeconds
+	api, err := w.api.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	f.boundCPU, f.boundAPICPU = after.CPUSeconds-before.CPUSeconds, api.CPUSeconds-f.last.api.CPUSeconds
 	w.progress.say("%s: all Bound after %.2f s", phaseClaim, f.bound.Seconds())
 	return w.await(ctx, began, allRunning(w.options.claims))
 }

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// writerManager is what the measured manager is called in counts.
-const writerManager = "manager"
+// userManager is what the measured manager is called in counts.
+const userManager = "manager"
 
 // sheet is every request of one phase.
 type sheet struct {
 	phase phase
-	// Redfish is what the BMCs received, Writes what could change an object, Calls everything that the API server answered.
+	// Redfish is what the BMCs received, Audited what the audit log holds, Calls everything that the API server answered.
 	Redfish requests
-	Writes  map[write]int
+	Audited map[audited]int
 	Calls   apiRequests
 }
 
@@ -28,44 +28,40 @@ func (w *world) inventory(f figures) ([]sheet, error) {
 	for _, p := range f.phases {
 		intervals = append(intervals, interval{p.before.at, p.after.at})
 	}
-	writers := map[string]string{
-		w.managerUser().Name: writerManager, bootProviderUser.Name: "boot provider", "admin": "driver",
+	users := map[string]string{
+		w.managerUser().Name: userManager, bootProviderUser.Name: "boot provider", "admin": "driver",
 		"system:kube-controller-manager": "cluster's controllers", "system:apiserver": "API server",
 	}
-	counts, err := readAudit(w.auditLog(), intervals, writers)
+	counts, err := readAudit(w.auditLog(), intervals, users)
 	if err != nil {
 		return nil, err
 	}
 	var sheets []sheet
 	for i, p := range f.phases {
 		sheets = append(sheets, sheet{
-			phase: p, Writes: counts[i],
+			phase: p, Audited: counts[i],
 			Redfish: p.after.redfish.minus(p.before.redfish), Calls: p.after.api.Requests.minus(p.before.api.Requests),
 		})
 	}
 	return sheets, nil
 }
 
-// count adds up the manager's writes that want selects.
-func (s *sheet) count(want func(write) bool) int {
+// count adds up the manager's requests that want selects.
+func (s *sheet) count(want func(audited) bool) int {
 	n := 0
-	for w, count := range s.Writes {
-		if w.Writer == writerManager && want(w) {
+	for a, count := range s.Audited {
+		if a.User == userManager && want(a) {
 			n += count
 		}
 	}
 	return n
 }
 
-func (s *sheet) writes() int {
-	return s.count(func(w write) bool { return w.class() == classWrite })
-}
+func (s *sheet) of(c class) int { return s.count(func(a audited) bool { return a.class() == c }) }
 
-func (s *sheet) events() int {
-	return s.count(func(w write) bool { return w.class() == classEvent })
-}
+func (s *sheet) absent() int { return s.count(audited.absent) }
 
-func (s *sheet) conflicts() int { return s.count(write.conflict) }
+func (s *sheet) conflicts() int { return s.count(audited.conflict) }
 
 // render writes the sheets in Markdown.
 func render(sheets []sheet) string {
@@ -77,7 +73,10 @@ func render(sheets []sheet) string {
 		b.WriteString("\n### Redfish requests, as the BMCs received them\n\n")
 		table(&b, []string{"method", "path", "count", "per " + per.of}, per.count, s.redfishRows())
 		b.WriteString("\n### API writes, from the audit log\n\n")
-		table(&b, []string{"writer", "verb", "resource", "subresource", "answer", "count", "per " + per.of}, per.count, s.writeRows())
+		head := []string{"user", "verb", "resource", "subresource", "answer", "count", "per " + per.of}
+		table(&b, head, per.count, s.auditRows(func(a audited) bool { return !a.read() }))
+		b.WriteString("\n### API reads of the manager, from the audit log\n\n")
+		table(&b, head, per.count, s.auditRows(audited.read))
 		b.WriteString("\n### All API requests of all users, from the API server's metrics\n\n")
 		table(&b, []string{"verb", "resource", "subresource", "code", "count", "per " + per.of}, per.count, s.callRows())
 	}
@@ -98,11 +97,13 @@ func (s *sheet) redfishRows() []row {
 	return rows
 }
 
-func (s *sheet) writeRows() []row {
+func (s *sheet) auditRows(want func(audited) bool) []row {
 	var rows []row
-	for w, n := range s.Writes {
-		answer := strings.TrimSpace(strconv.Itoa(w.Code) + " " + w.Reason)
-		rows = append(rows, row{[]string{w.Writer, w.Verb, w.Resource, w.Subresource, answer}, n})
+	for a, n := range s.Audited {
+		if want(a) {
+			answer := strings.TrimSpace(strconv.Itoa(a.Code) + " " + a.Reason)
+			rows = append(rows, row{[]string{a.User, a.Verb, a.Resource, a.Subresource, answer}, n})
+		}
 	}
 	return rows
 }

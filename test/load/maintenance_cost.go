@@ -66,8 +66,8 @@ func readVisits(r io.Reader, manager, namespace string, phase interval, all []*v
 	}
 	err := eachAuditLine(r, func(l *auditLine) {
 		i, ok := byName[(&reference{l.ObjectRef.Namespace, l.ObjectRef.Name}).key()]
-		w := l.write(nil)
-		if ok && phase.holds(l.Received) && w.Writer == manager && w.class() == classWrite {
+		w := l.audited(nil)
+		if ok && phase.holds(l.Received) && w.User == manager && w.class() == classWrite {
 			found[i] = append(found[i], visitWrite{w, l.Received})
 		}
 	})
@@ -92,12 +92,12 @@ func (v *visit) tally(writes []visitWrite) tally {
 }
 
 // what names a write for the report.
-func (w *write) what() string {
-	text := w.Verb + " " + w.Resource
-	if w.Subresource != "" {
-		text += "/" + w.Subresource
+func (a *audited) what() string {
+	text := a.Verb + " " + a.Resource
+	if a.Subresource != "" {
+		text += "/" + a.Subresource
 	}
-	if w.conflict() {
+	if a.conflict() {
 		text += " (Conflict)"
 	}
 	return text
@@ -106,7 +106,7 @@ func (w *write) what() string {
 func costOf(f figures, s *sheet, tallies []tally) *maintenanceCost {
 	n := len(f.visits)
 	c := &maintenanceCost{Maintenances: n, GivenBackSeconds: rounded(f.givenBack.Seconds()),
-		EventsEach: rounded(float64(s.events()) / float64(n)), OtherWrites: s.writes()}
+		EventsEach: rounded(float64(s.of(classEvent)) / float64(n)), OtherWrites: s.of(classWrite)}
 	sorts := map[string]**visitCost{"unclaimed": &c.Unclaimed, "claimed": &c.Claimed}
 	for i, one := range f.visits {
 		into := sorts[one.kind()]

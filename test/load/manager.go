@@ -75,7 +75,7 @@ func (w *world) setEnvironment() error {
 	if w.options.maintenances > 0 {
 		mode = "on"
 	}
-	for name, value := range map[string]string{
+	variables := map[string]string{
 		"KUBECONFIG":         kubeconfig,
 		"NAMESPACE":          w.options.namespace,
 		"REGISTRY_URL":       scheme + "://" + local(w.registry),
@@ -90,7 +90,11 @@ func (w *world) setEnvironment() error {
 		"METRICS_ADDRESS":    local(w.metrics),
 		"MAC_PREFIXES":       prefixes,
 		"ROOT":               w.root,
-	} {
+	}
+	if w.options.memoryLimit != "" {
+		variables["GOMEMLIMIT"] = w.options.memoryLimit
+	}
+	for name, value := range variables {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}

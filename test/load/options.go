@@ -67,7 +67,7 @@ type options struct {
 	managerCommand                 string
 	managerRights                  string
 	manifests                      []string
-	namespace                      string
+	namespace, memoryLimit         string
 	inventory                      string
 	keep                           bool
 }
@@ -89,6 +89,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.managerRights, "manager-rights", string(rightsShipped), "shipped: those of the service account in config/rbac; admin: all")
 	f.StringSliceVar(&o.manifests, "manifests", []string{"config/default"}, "kustomizations to apply first, with the CRDs that the manager needs")
 	f.StringVar(&o.namespace, "namespace", "metalaw-system", "the manager's namespace")
+	f.StringVar(&o.memoryLimit, "memory-limit", "", "GOMEMLIMIT of the manager, such as the 460MiB that the shipped Deployment sets; empty sets none")
 	f.StringVar(&o.inventory, "inventory", "", "file for tables of every request, by phase, in Markdown")
 	f.BoolVar(&o.keep, "keep", false, "leave the logs behind after a good run too; after a failure they always stay")
 }
@@ -130,7 +131,7 @@ func (o *options) settings() settings {
 	s := settings{
 		Servers: o.servers, Claims: o.claims, Maintenances: o.maintenances, Webhooks: o.webhooks,
 		PowerDelay: o.powerDelay.Seconds(), BootDelay: o.bootDelay.Seconds(), Latency: o.latency.Seconds(),
-		RegistryTLS: o.registryTLS, AgentToken: o.agentToken, Manager: "metalaw", Cores: runtime.NumCPU(),
+		RegistryTLS: o.registryTLS, AgentToken: o.agentToken, Manager: "metalaw", Cores: runtime.NumCPU(), MemoryLimit: o.memoryLimit,
 	}
 	if o.managerCommand != defaultManager {
 		s.Manager = o.managerCommand

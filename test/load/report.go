@@ -20,6 +20,7 @@ type settings struct {
 	Latency      float64 `json:"latency_seconds"`
 	RegistryTLS  bool    `json:"registry_tls"`
 	AgentToken   bool    `json:"agent_token"`
+	MemoryLimit  string  `json:"memory_limit"`
 }
 
 // report is the result. docs/load.md says what each key means; a figure that was not measured is null.
@@ -32,12 +33,17 @@ type report struct {
 	RedfishRequestsPerServer  float64  `json:"redfish_requests_per_server"`
 	APIWritesPerServer        float64  `json:"api_writes_per_server"`
 	APIEventsPerServer        float64  `json:"api_events_per_server"`
+	APIReadsPerServer         float64  `json:"api_reads_per_server"`
+	APIReads404PerServer      float64  `json:"api_reads_404_per_server"`
 	IdleRedfishPerServerHour  *float64 `json:"idle_redfish_requests_per_server_hour"`
 	IdleWindowSeconds         *float64 `json:"idle_window_seconds"`
 	Claims                    int      `json:"claims"`
 	ClaimsBoundSeconds        *float64 `json:"claims_bound_seconds"`
+	APIServerCPUUntilBound    *float64 `json:"apiserver_cpu_seconds_until_bound"`
+	ClaimsBoundMultiple       *float64 `json:"claims_bound_multiple"`
 	ClaimsRunningSeconds      *float64 `json:"claims_running_seconds"`
 	ManagerCPUSecondsPerClaim *float64 `json:"manager_cpu_seconds_per_claim"`
+	APIReadsPerClaim          *float64 `json:"api_reads_per_claim"`
 	ReleaseSeconds            *float64 `json:"release_seconds"`
 	Conflicts                 int      `json:"conflicts"`
 	DoubleBinds               int      `json:"double_binds"`
@@ -58,6 +64,8 @@ type phaseCost struct {
 	RedfishRequests     int     `json:"redfish_requests"`
 	APIWrites           int     `json:"api_writes"`
 	APIEvents           int     `json:"api_events"`
+	APIReads            int     `json:"api_reads"`
+	APIReads404         int     `json:"api_reads_404"`
 	Conflicts           int     `json:"conflicts"`
 }
 
@@ -102,10 +110,11 @@ type figures struct {
 	phases []phase
 	// last is the newest sample.
 	last sampleOf
-	// bound is how long it took until all claims were Bound, and boundCPU what the manager used until then.
-	bound       time.Duration
-	boundCPU    float64
-	doubleBinds int
+	// bound is how long it took until all claims were Bound. boundCPU and boundAPICPU are what the manager and the API server
+	// used until then, in seconds.
+	bound                 time.Duration
+	boundCPU, boundAPICPU float64
+	doubleBinds           int
 	// visits are the maintenances, givenBack how long it took until every server had left state Maintenance, and passes what the
 	// scheduler did meanwhile.
 	visits    []*visit
@@ -123,7 +132,8 @@ func summarize(s settings, f figures, sheets []sheet) report {
 			ManagerCPUSeconds:   rounded(p.after.manager.CPUSeconds - p.before.manager.CPUSeconds),
 			APIServerCPUSeconds: rounded(p.after.api.CPUSeconds - p.before.api.CPUSeconds),
 			HostCPUSeconds:      rounded(p.after.host - p.before.host),
-			RedfishRequests:     sheet.Redfish.total(), APIWrites: sheet.writes(), APIEvents: sheet.events(), Conflicts: sheet.conflicts(),
+			RedfishRequests:     sheet.Redfish.total(), APIWrites: sheet.of(classWrite), APIEvents: sheet.of(classEvent),
+			APIReads: sheet.of(classRead), APIReads404: sheet.absent(), Conflicts: sheet.conflicts(),
 		}
 		r.Phases = append(r.Phases, cost)
 		r.Conflicts += cost.Conflicts
@@ -141,12 +151,19 @@ func (r *report) take(cost phaseCost, window float64, f figures) {
 	case phaseOnboard:
 		r.OnboardSeconds, r.ManagerCPUSeconds, r.APIServerCPUSeconds = cost.Seconds, cost.ManagerCPUSeconds, cost.APIServerCPUSeconds
 		r.RedfishRequestsPerServer, r.APIWritesPerServer, r.APIEventsPerServer = per(cost.RedfishRequests), per(cost.APIWrites), per(cost.APIEvents)
+		r.APIReadsPerServer, r.APIReads404PerServer = per(cost.APIReads), per(cost.APIReads404)
 	case phaseIdle:
 		hourly, seconds := rounded(float64(cost.RedfishRequests)/float64(r.Servers)*3600/window), rounded(window)
 		r.IdleRedfishPerServerHour, r.IdleWindowSeconds = &hourly, &seconds
 	case phaseClaim:
 		bound, each := rounded(f.bound.Seconds()), rounded(f.boundCPU/float64(r.Claims))
 		r.ClaimsBoundSeconds, r.ClaimsRunningSeconds, r.ManagerCPUSecondsPerClaim = &bound, &cost.Seconds, &each
+		reads, cpu := rounded(float64(cost.APIReads)/float64(r.Claims)), rounded(f.boundAPICPU)
+		r.APIReadsPerClaim, r.APIServerCPUUntilBound = &reads, &cpu
+		if cpu > 0 {
+			multiple := rounded(bound * float64(r.Settings.Cores) / cpu)
+			r.ClaimsBoundMultiple = &multiple
+		}
 	case phaseRelease:
 		r.ReleaseSeconds = &cost.Seconds
 	}

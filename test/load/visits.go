@@ -49,7 +49,7 @@ func (v *visit) leaves(writes []visitWrite) time.Time {
 
 // visitWrite is a write for a visit, and when it came.
 type visitWrite struct {
-	write
+	audited
 	at time.Time
 }
 

@@ -131,9 +131,9 @@ func TestWritesBelongToTheMaintenanceOrFollowIt(t *testing.T) {
 
 func TestAServerLeavesByTheFirstWriteAfterTheManagerDecidedSo(t *testing.T) {
 	status := func(at, code int) visitWrite {
-		return visitWrite{write{Resource: groupOf(kindServer), Subresource: "status", Code: code}, second(at)}
+		return visitWrite{audited{Resource: groupOf(kindServer), Subresource: "status", Code: code}, second(at)}
 	}
-	writes := []visitWrite{status(1, 200), status(4, 409), status(5, 200), status(7, 200), {write{Resource: groupOf(kindServer), Code: 200}, second(4)}}
+	writes := []visitWrite{status(1, 200), status(4, 409), status(5, 200), status(7, 200), {audited{Resource: groupOf(kindServer), Code: 200}, second(4)}}
 	for name, c := range map[string]struct{ decided, left, want time.Time }{
 		"as it says":                       {second(3), second(9), second(5)},
 		"where it does not say, when seen": {time.Time{}, second(9), second(9)},
@@ -149,7 +149,7 @@ func TestAServerLeavesByTheFirstWriteAfterTheManagerDecidedSo(t *testing.T) {
 }
 
 func TestWhatMaintenancesCostIsSharedOut(t *testing.T) {
-	s := sheet{Writes: map[write]int{{Writer: writerManager, Verb: "patch", Resource: "x"}: 9}}
+	s := sheet{Audited: map[audited]int{{User: userManager, Verb: "patch", Resource: "x"}: 9}}
 	tallies := []tally{{map[string]int{"a": 4}, map[string]int{"b": 1}}, {map[string]int{"a": 3}, nil}}
 	c := costOf(figures{visits: []*visit{{}, {}}, passes: passes{count: 2, seconds: 0.5}}, &s, tallies)
 	if c.Claimed != nil || c.Unclaimed.WritesEach != 3.5 || c.Unclaimed.WritesMost != 4 || c.Unclaimed.FollowingEach != 0.5 ||

@@ -113,7 +113,7 @@ func (w *world) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	policy := filepath.Join(w.dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+	if err := os.WriteFile(policy, []byte(auditPolicy(w.managerUser().Name)), 0o600); err != nil {
 		return err
 	}
 	var err error

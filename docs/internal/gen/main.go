@@ -33,6 +33,8 @@ func pages() []page {
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
 		{"cost.svg", costPicture},
+		{"load.svg", loadPicture},
+		{"load.md", loadPage},
 	}...)
 }
 
