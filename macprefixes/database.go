@@ -33,6 +33,9 @@ type Row struct {
 	Line int
 }
 
+// IsBMC says that devices of the row are BMCs.
+func (r Row) IsBMC() bool { return r.Type == "bmc" }
+
 // Credential is one factory account.
 type Credential struct{ Username, Password string }
 

@@ -65,14 +65,20 @@ func TestARefusalIsAStatusWithACauseForEachFinding(t *testing.T) {
 }
 
 func TestNormalising(t *testing.T) {
+	held, alone := endpoint("e", mac), endpoint("e", mac)
+	held.Finalizers = []string{v1alpha1.FinalizerEndpoint}
+	alone.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
 	for name, c := range map[string]struct {
 		path   string
 		object client.Object
 		want   string
 	}{
-		"a MAC address in upper case":    {PathMutateEndpoint, endpoint("e", "B0:7B:25:00:0A:FF"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"}]`},
-		"a MAC address with dashes":      {PathMutateEndpoint, endpoint("e", "b0-7b-25-00-0a-ff"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"}]`},
-		"a MAC address as it is stored":  {PathMutateEndpoint, endpoint("e", mac), ""},
+		"a MAC address in upper case":    {PathMutateEndpoint, endpoint("e", "B0:7B:25:00:0A:FF"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"},{"op":"add","path":"/metadata/finalizers","value":["metal.ironcore.dev/endpoint"]}]`},
+		"a MAC address with dashes":      {PathMutateEndpoint, endpoint("e", "b0-7b-25-00-0a-ff"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"},{"op":"add","path":"/metadata/finalizers","value":["metal.ironcore.dev/endpoint"]}]`},
+		"a device that becomes a BMC":    {PathMutateEndpoint, endpoint("e", mac), `[{"op":"add","path":"/metadata/finalizers","value":["metal.ironcore.dev/endpoint"]}]`},
+		"a device of no known prefix":    {PathMutateEndpoint, endpoint("e", "02:00:00:00:00:01"), ""},
+		"an endpoint that has it":        {PathMutateEndpoint, held, ""},
+		"an endpoint that is left alone": {PathMutateEndpoint, alone, ""},
 		"what is no MAC address is left": {PathMutateEndpoint, endpoint("e", "nonsense"), ""},
 		"a system UUID in upper case":    {PathMutateServer, server(standingFor("38947555-7742-3448-3784-82334782383A")), `[{"op":"replace","path":"/spec/systemUUID","value":"38947555-7742-3448-3784-82334782383a"}]`},
 		"a system UUID as it is stored":  {PathMutateServer, server(), ""},

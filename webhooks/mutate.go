@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -12,13 +13,22 @@ import (
 )
 
 // normalizeEndpoint writes the MAC address in lower case with colons. What is no MAC address is left for the validation,
-// which says so.
-func normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.Endpoint]) (edits []review.Edit, warnings []string) {
+// which says so. An Endpoint that a BMC will be made of gets its finalizer here, which saves the controller a write.
+func (l *lookup) normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.Endpoint]) (edits []review.Edit, warnings []string) {
 	mac, err := macprefixes.Normalize(c.New.Spec.MACAddress)
-	if err != nil || mac == c.New.Spec.MACAddress {
+	if err != nil {
 		return nil, nil
 	}
-	return []review.Edit{{Op: "replace", Path: "/spec/macAddress", Value: mac}}, nil
+	if mac != c.New.Spec.MACAddress {
+		edits = append(edits, review.Edit{Op: "replace", Path: "/spec/macAddress", Value: mac})
+	}
+	row, known := l.bundles.Active().MACs.Lookup(mac)
+	if c.Created() && known && row.IsBMC() && !v1alpha1.Ignored(c.New) &&
+		!slices.Contains(c.New.Finalizers, v1alpha1.FinalizerEndpoint) {
+		edits = append(edits, review.Edit{Op: "add", Path: "/metadata/finalizers",
+			Value: append(slices.Clone(c.New.Finalizers), v1alpha1.FinalizerEndpoint)})
+	}
+	return edits, nil
 }
 
 // normalizeServer writes the system UUID in lower case, and who asks for an operation. It takes the record of a grant away with the

@@ -168,7 +168,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateRevision: validating(o, m, now,
 			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
 		PathMutateBundle:      review.Mutator(o.ManagerUser, policies.Mutate(now)),
-		PathMutateEndpoint:    review.Mutator(o.ManagerUser, normalizeEndpoint),
+		PathMutateEndpoint:    review.Mutator(o.ManagerUser, l.normalizeEndpoint),
 		PathMutateServer:      review.Mutator(o.ManagerUser, normalizeServer),
 		PathMutateMaintenance: review.Mutator(o.ManagerUser, maintenances.Normalize(o.HoldsMaintenances)),
 	}, nil

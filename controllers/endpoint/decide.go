@@ -57,7 +57,7 @@ func decide(f facts) verdict {
 	case f.bmc != "":
 		v.ensure = f.bmc == f.name
 		v.reason, v.message = v1alpha1.ReasonBMCCreated, fmt.Sprintf("the device is managed by BMC %s", f.bmc)
-	case f.row.Type != typeBMC:
+	case !f.row.IsBMC():
 		v.reason = v1alpha1.ReasonNotABMC
 		v.message = fmt.Sprintf("the row %s says that the device is of type %q; nothing is made of it", f.row.Prefix, f.row.Type)
 	case f.holder != "":
@@ -69,8 +69,6 @@ func decide(f facts) verdict {
 	}
 	return v
 }
-
-const typeBMC = "bmc"
 
 func unmatched(reason, message string) verdict {
 	return verdict{matchReason: reason, matchMessage: message, reason: reason, message: message}

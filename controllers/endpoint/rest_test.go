@@ -18,7 +18,7 @@ func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 	e := &v1alpha1.Endpoint{}
 	refuse := func() {
 		v := &scope{subject: s, endpoint: e}
-		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})
+		decided := decide(facts{name: "e", row: macprefixes.Row{Type: "bmc"}, found: true})
 		progress := v.act(t.Context(), answer{outcome: refused, next: now.Add(coolDown)}, "refused")
 		v.record(decided, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 	}
@@ -45,7 +45,7 @@ func TestLookingAgainAtTheSameRefusalChangesNothing(t *testing.T) {
 	next := now.Add(coolDown)
 	record := func() *v1alpha1.Endpoint {
 		v := &scope{subject: s, endpoint: e}
-		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})
+		decided := decide(facts{name: "e", row: macprefixes.Row{Type: "bmc"}, found: true})
 		progress := v.act(t.Context(), answer{outcome: refused, next: next}, "refused")
 		v.record(decided, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 		return e.DeepCopy()
