@@ -72,38 +72,42 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 var errTaken = errors.New("taken")
 
 // ensureIgnition returns the token of the ignition that stands for this entry, or mints one. A token of another entry or
-// purpose is replaced.
+// purpose is replaced. It creates first: most entries find no Secret, and the API server says where there is one.
 func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, error) {
-	secret, err := find[corev1.Secret](ctx, v.Reader, v.Namespace, b.Name)
+	token, minted := mint(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.Namespace, Name: b.Name}}
+	ignition, err := v.ignition(b, token)
 	if err != nil {
+		return "", fmt.Errorf("ignition of %s: %w", b.Name, err)
+	}
+	minted.Data = map[string][]byte{boots.IgnitionKey: ignition}
+	if err := controllerutil.SetControllerReference(v.server, minted, v.Client.Scheme()); err != nil {
 		return "", err
 	}
-	exists := secret != nil
-	if !exists {
-		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.Namespace, Name: b.Name}}
-	} else if !metav1.IsControlledBy(secret, v.server) {
+	if err := v.Client.Create(ctx, minted); !apierrors.IsAlreadyExists(err) {
+		return token, err
+	}
+	secret := &corev1.Secret{}
+	if err := v.Reader.Get(ctx, client.ObjectKeyFromObject(minted), secret); err != nil {
+		return "", err
+	}
+	if !metav1.IsControlledBy(secret, v.server) {
 		return "", errTaken
-	} else if token, stands := b.TokenOf(secret, v.server); stands {
+	}
+	if token, stands := b.TokenOf(secret, v.server); stands {
 		return token, v.dropFormat(ctx, secret)
 	}
-	token := mint()
+	secret.Data = minted.Data
+	return token, v.Client.Update(ctx, secret)
+}
+
+// ignition is what the agent of this entry boots with.
+func (v bootShell) ignition(b boots.Agent, token string) ([]byte, error) {
 	config := metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
 		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry}
 	if b.Program == metalprobe.PurposeWipe {
 		config.Wipe = custodyShell(v).wipePolicy()
 	}
-	ignition, err := metalprobe.BuildIgnition(config)
-	if err != nil {
-		return "", fmt.Errorf("ignition of %s: %w", b.Name, err)
-	}
-	secret.Data = map[string][]byte{boots.IgnitionKey: ignition}
-	if err := controllerutil.SetControllerReference(v.server, secret, v.Client.Scheme()); err != nil {
-		return "", err
-	}
-	if exists {
-		return token, v.Client.Update(ctx, secret)
-	}
-	return token, v.Client.Create(ctx, secret)
+	return metalprobe.BuildIgnition(config)
 }
 
 // mendStandingIgnition looks once in the life of this process at the ignition of a boot that another process wrote. Before
@@ -141,9 +145,20 @@ func mint() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// ensureConfiguration writes the boot configuration of an agent where none stands for this entry.
+// ensureConfiguration writes the boot configuration of an agent where none stands for this entry. Where the cache shows none, it
+// creates one before it looks: the API server says where there is one.
 func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop.Progress, bool) {
-	found, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, b.Namespace, b.Name)
+	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
+	found, err := v.findBoot(ctx, key)
+	if err == nil && found == nil {
+		err = v.create(ctx, v.server, boots.ForAgent(boots.AgentInput{Agent: b, Server: v.server}).Boot)
+		if err == nil {
+			return loop.Progress{}, true
+		}
+		if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
+			found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name)
+		}
+	}
 	if err != nil {
 		return loop.Broken(err), false
 	}

@@ -43,7 +43,7 @@ func (v bootShell) keepOwned(ctx context.Context, in boots.OwnedInput, owner cli
 	key := client.ObjectKeyFromObject(owner)
 	if in.Found == nil || client.ObjectKeyFromObject(in.Found) != key {
 		var err error
-		if in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name); err != nil {
+		if in.Found, err = v.findBoot(ctx, key); err != nil {
 			return loop.Broken(err)
 		}
 	}
@@ -54,15 +54,30 @@ func (v bootShell) keepOwned(ctx context.Context, in boots.OwnedInput, owner cli
 	return p
 }
 
+// findBoot reads a boot configuration past the cache where the cache shows one. Where it shows none there may be one all the same:
+// then creating it fails.
+func (v bootShell) findBoot(ctx context.Context, key client.ObjectKey) (*v1alpha1.ServerBootConfiguration, error) {
+	found, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Client, key.Namespace, key.Name)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	return find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, key.Namespace, key.Name)
+}
+
 // followOwner takes the steps that bring the boot configuration of an owner to what the owner asks, and says whether it stands.
 func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner client.Object) (p loop.Progress, stands bool) {
 	for {
 		switch out := boots.ForOwner(in); out.Step {
 		case boots.Create:
-			if err := v.create(ctx, owner, out.Boot); err != nil {
+			err := v.create(ctx, owner, out.Boot)
+			if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
+				in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, out.Boot.Namespace, out.Boot.Name)
+			} else {
+				in.Found = out.Boot
+			}
+			if err != nil {
 				return goingOrBroken(err, owner.GetNamespace()), false
 			}
-			in.Found = out.Boot
 		case boots.Update:
 			if err := v.Client.Update(ctx, out.Boot); err != nil {
 				return conflictOrBroken(err), false
