@@ -3,10 +3,17 @@
 package registry
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 func TestACredentialYoungerThanTheCacheIsFound(t *testing.T) {
@@ -67,6 +74,37 @@ func TestABootStateIsNotRefusedForWhatACacheShowsOfTheServersConfiguration(t *te
 			f.registry.options.Live = f.client
 			if got := f.do("POST", "/bootstate", "mine", `{"systemUUID":"`+uuid+`","booted":true}`); got.Code != http.StatusOK {
 				t.Errorf("got %d %s", got.Code, got.Body)
+			}
+		})
+	}
+}
+
+// The cache shows no inventory. What the API server has counts, and the registry asks it for no more than it needs.
+func TestAnInventoryYoungerThanTheCacheCounts(t *testing.T) {
+	bound := emptyInventory()
+	bound.Enrolment = &policyv1alpha1.Enrolment{Entry: 7, KeyHash: metalprobe.HashToken(strings.Repeat("a", 64))}
+	for name, c := range map[string]struct {
+		stored []client.Object
+		status int
+		reads  int
+	}{
+		"none stands: the other byte order is looked for": {nil, http.StatusCreated, 1},
+		"one stands: it is read when the create fails":    {[]client.Object{emptyInventory()}, http.StatusCreated, 2},
+		"one stands that is bound to another agent":       {[]client.Object{bound}, http.StatusForbidden, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) { o.Reader = fakeClient(server.DeepCopy()) }, c.stored...)
+			reads := 0
+			f.registry.options.Live = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, live client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					if _, is := o.(*policyv1alpha1.ServerInventory); is {
+						reads++
+					}
+					return live.Get(ctx, key, o, options...)
+				},
+			})
+			if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code != c.status || reads != c.reads {
+				t.Errorf("got %d %s after %d reads of the inventory, want %d after %d", got.Code, got.Body, reads, c.status, c.reads)
 			}
 		})
 	}

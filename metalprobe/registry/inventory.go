@@ -34,7 +34,12 @@ const (
 // inventory reads the inventory of a machine, nil where there is none. It may be named by the other byte order of the
 // UUID, because a machine may show one order today that it did not show when the inventory was made.
 func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*policyv1alpha1.ServerInventory, error) {
-	for _, name := range uuids.Spellings(systemUUID) {
+	return firstOf(ctx, reader, uuids.Spellings(systemUUID))
+}
+
+// firstOf reads the first inventory that has one of the names, nil where none has.
+func firstOf(ctx context.Context, reader client.Reader, names []string) (*policyv1alpha1.ServerInventory, error) {
+	for _, name := range names {
 		var found policyv1alpha1.ServerInventory
 		err := reader.Get(ctx, client.ObjectKey{Name: name}, &found)
 		if err == nil {
@@ -53,15 +58,18 @@ func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*p
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, _ *refusal) {
-	stored, fresh, err := r.inventoryOf(ctx, r.options.Reader, g.server.Spec.SystemUUID)
+	stored, err := inventory(ctx, r.options.Reader, g.server.Spec.SystemUUID)
 	if err != nil {
 		return false, failed(err)
 	}
+	if stored == nil {
+		return r.store(ctx, g, change, true)
+	}
 	before := stored.DeepCopy()
-	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && !fresh && equality.Semantic.DeepEqual(before, stored) {
+	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && equality.Semantic.DeepEqual(before, stored) {
 		return false, nil
 	}
-	return r.store(ctx, g, change)
+	return r.store(ctx, g, change, false)
 }
 
 // enrolAnd calls change for an agent whose key the entry is bound to, or will be.
@@ -75,19 +83,24 @@ func enrolAnd(
 }
 
 // store does what update does, from what the API server holds: the patch names the changed fields only, under an optimistic lock. An
-// agent with another key than the entry's is refused, and voids the entry.
+// agent with another key than the entry's is refused, and voids the entry. An unseen inventory, which the cache does not show, is
+// created before it is looked for: the API server says where there is one.
 func (r *Registry) store(
-	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, unseen bool,
 ) (changed bool, _ *refusal) {
 	uuid := g.server.Spec.SystemUUID
 	var last error
-	for range writeAttempts {
-		stored, fresh, err := r.inventoryOf(ctx, r.options.Live, uuid)
+	for attempt := range writeAttempts {
+		guessed := unseen && attempt == 0
+		stored, fresh, err := r.inventoryOf(ctx, uuid, guessed)
 		if err != nil {
 			return false, failed(err)
 		}
 		before := stored.DeepCopy()
 		refused := enrolAnd(g, stored, r.options.Now(), change)
+		if refused != nil && guessed {
+			continue // what is stored may say otherwise
+		}
 		if isConflict(refused) {
 			// The manager may have booted the machine again since the cache saw the server.
 			if g, err = r.current(ctx, g); err != nil {
@@ -134,13 +147,14 @@ func (r *Registry) current(ctx context.Context, g grant) (grant, error) {
 	return g, nil
 }
 
-// inventoryOf reads the inventory of a machine, or makes a fresh one in memory. A cache that lags must not lead to a second
-// inventory, under the other byte order of the UUID.
-func (r *Registry) inventoryOf(ctx context.Context, reader client.Reader, uuid string) (_ *policyv1alpha1.ServerInventory, fresh bool, err error) {
-	stored, err := inventory(ctx, reader, uuid)
-	if err == nil && stored == nil {
-		stored, err = inventory(ctx, r.options.Live, uuid)
+// inventoryOf reads the inventory of a machine past the cache, or makes a fresh one in memory. Where it is guessed that there is
+// none, only the other byte order of the UUID is looked for: there must be no second inventory, and no create would fail by it.
+func (r *Registry) inventoryOf(ctx context.Context, uuid string, guessed bool) (_ *policyv1alpha1.ServerInventory, fresh bool, err error) {
+	names := uuids.Spellings(uuid)
+	if guessed && len(names) > 0 {
+		names = names[1:]
 	}
+	stored, err := firstOf(ctx, r.options.Live, names)
 	if err != nil || stored != nil {
 		return stored, false, err
 	}

@@ -47,10 +47,10 @@ func (r *Registry) settle(
 			kept, refused := archive{r.options}.keep(ctx, g, stored)
 			stored.LastRecord = kept
 			return refused
-		})
+		}, false)
 		if refused != nil && refused.outcome == OutcomeNotRecorded {
 			// A failure changes nothing: the agent comes again, and may be heard then.
-			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()))
+			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()), false)
 		}
 		if refused != nil || !begins {
 			return changed, refused
