@@ -84,6 +84,7 @@ func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, e
 		return "", err
 	}
 	if err := v.Client.Create(ctx, minted); !apierrors.IsAlreadyExists(err) {
+		v.remembered().ignition = minted.ObjectMeta
 		return token, err
 	}
 	secret := &corev1.Secret{}
@@ -203,7 +204,7 @@ func (v bootShell) clear(ctx context.Context) loop.Progress {
 			return loop.Broken(err)
 		}
 		if found || named {
-			if _, err := v.deleteOwn(ctx, v.Reader, key, &corev1.Secret{}); err != nil {
+			if err := v.deleteIgnition(ctx, key); err != nil {
 				return loop.Broken(err)
 			}
 		}
@@ -214,6 +215,19 @@ func (v bootShell) clear(ctx context.Context) loop.Progress {
 	}
 	v.server.Status.Lifecycle.Credential = nil
 	return v.ejectMedia(ctx)
+}
+
+// deleteIgnition deletes the Secret of a boot of the agent. The one that this process made is deleted by its UID, without a look.
+func (v bootShell) deleteIgnition(ctx context.Context, key types.NamespacedName) error {
+	if made := v.remembered().ignition; made.UID != "" && made.Name == key.Name && metav1.IsControlledBy(&made, v.server) {
+		v.remembered().ignition = metav1.ObjectMeta{}
+		err := v.Client.Delete(ctx, &corev1.Secret{ObjectMeta: made}, client.Preconditions{UID: &made.UID})
+		if !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	_, err := v.deleteOwn(ctx, v.Reader, key, &corev1.Secret{})
+	return err
 }
 
 // deleteOwn deletes an object that this server controls, and no other of that name.

@@ -115,7 +115,7 @@ func goingOrBroken(err error, namespace string) loop.Progress {
 }
 
 func conflictOrBroken(err error) loop.Progress {
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond)
 	}
 	return loop.Broken(err)

@@ -45,14 +45,32 @@ func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	if p, ok := v.permitted(ctx, action); !ok || v.confirmed {
 		return p, ok
 	}
-	stale, err := v.decided().stale(ctx)
-	if err != nil {
-		return loop.Broken(err), false
-	}
-	if stale != "" {
-		return loop.Waiting("StaleRead", "the cache to show that "+stale+" changed", 100*time.Millisecond), false
+	d := v.decided()
+	d.stored = &v.stored
+	if p, ok := staleRead(d.stale(ctx)); !ok {
+		return p, false
 	}
 	v.confirmed = true
+	return loop.Progress{}, true
+}
+
+// confirmClaim stands before a write to the server alone, for which only the claim could differ from what is known: the API server
+// refuses the write where the server changed.
+func (v *scope) confirmClaim(ctx context.Context) (loop.Progress, bool) {
+	if p, ok := v.permitted(ctx, fleet.Record); !ok || v.confirmed {
+		return p, ok
+	}
+	return staleRead(v.decided().claimDiffers(ctx))
+}
+
+// staleRead waits for the cache where something is stored otherwise than it shows.
+func staleRead(stale string, err error) (loop.Progress, bool) {
+	switch {
+	case err != nil:
+		return loop.Broken(err), false
+	case stale != "":
+		return loop.Waiting("StaleRead", "the cache to show that "+stale+" changed", 100*time.Millisecond), false
+	}
 	return loop.Progress{}, true
 }
 
@@ -75,7 +93,7 @@ type call func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Id
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn (order 4: it is read uncached, after queueing).
 func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
-	d, uri, want := v.decided(), v.server.Spec.SystemURI, v.want()
+	d, uri, want := v.decided(actions...), v.server.Spec.SystemURI, v.want()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
 			stale, err := d.stale(ctx)
@@ -98,13 +116,17 @@ type decided struct {
 	inventory *policyv1alpha1.ServerInventory
 	settings  bundle.Settings
 	wiping    bool
+	// stored takes the inventory as it was read; nil where nobody asks for it.
+	stored **policyv1alpha1.ServerInventory
+	// switchesOn says that the action only has the machine boot.
+	switchesOn bool
 	// maintenance is what is asked for by which the action is done; nil where it is done for something else.
 	maintenance *v1alpha1.ServerMaintenance
 }
 
-func (v *scope) decided() decided {
-	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
-		settings: v.settings(), wiping: v.facts.Wipe.Running}
+func (v *scope) decided(actions ...fleet.Action) decided {
+	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory, settings: v.settings(),
+		wiping: v.facts.Wipe.Running, switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
 	if (maintenanceShell{v}).served() {
 		d.maintenance = v.maintenance
 	}
@@ -137,12 +159,23 @@ func (d decided) stale(ctx context.Context) (string, error) {
 	if stale := differs(d.server, now); stale != "" {
 		return stale, nil
 	}
-	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.wipeDiffers, d.claimDiffers, d.maintenanceDiffers} {
+	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.claimDiffers, d.maintenanceDiffers} {
 		if stale, err := look(ctx); err != nil || stale != "" {
 			return stale, err
 		}
 	}
-	return "", nil
+	if d.switchesOn && !d.wiping && cannotErase(now) {
+		return "", nil
+	}
+	return d.wipeDiffers(ctx)
+}
+
+// cannotErase says that the stored status of a server proves that no erase is told of: it holds no data, and the only token that
+// the registry accepts is that of the agent which inspects.
+func cannotErase(s *v1alpha1.Server) bool {
+	l := s.Status.Lifecycle
+	return l != nil && l.Credential != nil && l.Credential.Entry == l.Entry && l.Credential.Purpose == v1alpha1.ProbePurposeProbe &&
+		!slices.Contains(l.Marks, policies.MarkDirty)
 }
 
 // bmcHolds says that the BMC has come to ask to leave its Servers alone; the annotation that tells them so may still be under
@@ -164,6 +197,9 @@ func (d decided) wipeDiffers(ctx context.Context) (string, error) {
 	now, err := d.inventoryNow(ctx)
 	if err != nil {
 		return "", err
+	}
+	if d.stored != nil {
+		*d.stored = now
 	}
 	seen := policies.Observation{Server: d.server, Now: d.Now(), Settings: d.settings, Inventory: now}
 	if seen.Facts().Wipe.Running != d.wiping {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -126,16 +125,15 @@ func (v custodyShell) storeStranger(ctx context.Context) loop.Progress {
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.
 func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
-	inventory := &policyv1alpha1.ServerInventory{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.inventoryName()}, inventory)
-	if apierrors.IsNotFound(err) {
+	inventory, err := v.storedInventory(ctx)
+	if err != nil {
+		return err
+	}
+	if inventory == nil {
 		inventory = &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: v.server.Spec.SystemUUID},
 			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}, Custody: &policyv1alpha1.Custody{}}
 		change(inventory.Custody)
-		return v.Client.Create(ctx, inventory)
-	}
-	if err != nil {
-		return err
+		return v.wroteInventory(inventory, v.Client.Create(ctx, inventory))
 	}
 	before := inventory.DeepCopy()
 	if inventory.Custody == nil {
@@ -145,7 +143,25 @@ func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alp
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil // an earlier look wrote it, whose write of the server was refused
 	}
-	return v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	lock := client.MergeFromWithOptimisticLock{}
+	return v.wroteInventory(inventory, v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, lock)))
+}
+
+// wroteInventory notes what the next write in this reconcile begins from.
+func (v custodyShell) wroteInventory(inventory *policyv1alpha1.ServerInventory, err error) error {
+	if err == nil {
+		v.stored = inventory
+	}
+	return err
+}
+
+// storedInventory is the inventory as it was read when the server was confirmed, or is now. The API server refuses a write to it
+// where it changed since.
+func (v custodyShell) storedInventory(ctx context.Context) (*policyv1alpha1.ServerInventory, error) {
+	if v.confirmed {
+		return v.stored, nil
+	}
+	return find[policyv1alpha1.ServerInventory](ctx, v.Reader, "", v.inventoryName())
 }
 
 // releaseClaim takes the reference to a released claim off the server. The holder's UID and the release record stay
@@ -154,7 +170,7 @@ func (v custodyShell) releaseClaim(ctx context.Context) loop.Progress {
 	if v.server.Spec.ServerClaimRef == nil {
 		return loop.Holds()
 	}
-	if p, ok := v.confirm(ctx, fleet.Record); !ok {
+	if p, ok := v.confirmClaim(ctx); !ok {
 		return p
 	}
 	v.server.Spec.ServerClaimRef = nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -39,6 +40,8 @@ type remembered struct {
 	// minted is the credential of the agent's boot that was written last, for the object with the UID mintedFor.
 	minted    *v1alpha1.ProbeCredential
 	mintedFor types.UID
+	// ignition is the Secret that this process made last for a boot of the agent.
+	ignition metav1.ObjectMeta
 	// boot follows the last boot that was asked for.
 	boot boots.Watch
 }

@@ -95,6 +95,8 @@ type judged struct {
 type work struct {
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
+	// stored is the inventory as it was read when the server was confirmed; nil where there was none.
+	stored *policyv1alpha1.ServerInventory
 	// unconfirmed says that what is asked for by hand may not be done in this reconcile.
 	unconfirmed bool
 	// verdict is why something was held back in this reconcile, and letThrough says that something was let through.

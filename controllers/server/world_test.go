@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -75,6 +76,13 @@ func inWorld(t *testing.T, m *machine, objects ...client.Object) *world {
 		WithStatusSubresource(&v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &v1alpha1.ServerBootConfiguration{}).
 		WithIndex(&v1alpha1.ServerClaim{}, fieldindex.ClaimByServer, claimedServer).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if o.GetUID() == "" { // as the API server gives one
+					o.SetUID(uuid.NewUUID())
+				}
+				return c.Create(ctx, o, opts...)
+			},
+			Delete: deleteAsTheAPIServerDoes,
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				time.Sleep(storeTakes)
 				return stored(c.Patch(ctx, o, p, opts...))
@@ -92,6 +100,21 @@ func inWorld(t *testing.T, m *machine, objects ...client.Object) *world {
 	t.Cleanup(func() { w.manager.cache.Close() })
 	w.start()
 	return w
+}
+
+// deleteAsTheAPIServerDoes heeds the UID that a deletion is meant for; the fake does not.
+func deleteAsTheAPIServerDoes(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	var options client.DeleteOptions
+	if p := options.ApplyOptions(opts).Preconditions; p != nil && p.UID != nil {
+		now := o.DeepCopyObject().(client.Object)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+			return err
+		}
+		if now.GetUID() != *p.UID {
+			return errConflict
+		}
+	}
+	return c.Delete(ctx, o, opts...)
 }
 
 func claimedServer(o client.Object) []string {
