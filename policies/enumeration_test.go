@@ -215,13 +215,16 @@ func rewritten(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecyc
 }
 
 // each calls check for combinations of facts that stand for all that there are: for each that the decision or check can tell apart.
-// Some are not possible.
-func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, check func(*valuation, engine.Decision)) {
+// Some are not possible. It ends at the first error.
+func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, check func(*valuation, engine.Decision) error) error {
 	t.Helper()
 	v := newValuation(t, l, state, fixed)
 	for more := true; more; more = v.next() {
-		check(v, l.Decide(v))
+		if err := check(v, l.Decide(v)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // deadline is the length of an edge's after.
@@ -441,14 +444,11 @@ func everyDecision(t *testing.T, l *lifecycle.Lifecycle, fixed map[string]engine
 	fired := map[string]bool{}
 	total := 0
 	for _, state := range l.States() {
-		leftBy := lastDeadline(t, l, state)
-		each(t, l, state, fixed, func(v *valuation, d engine.Decision) {
-			total++
-			if err := wrongWith(v, d, l.Stable(state), leftBy); err != nil && v.possible() {
-				t.Fatalf("%s: %v\nfacts: %v\ndecision: %+v\nhalt: %+v", state, err, v, d, d.Halt)
-			}
-			fired[d.Rule] = fired[d.Rule] || v.possible()
-		})
+		n, err := everyDecisionIn(t, l, state, fixed, fired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
 	}
 	for _, e := range l.Edges() {
 		if !fired[e.Rule] {
@@ -456,6 +456,21 @@ func everyDecision(t *testing.T, l *lifecycle.Lifecycle, fixed map[string]engine
 		}
 	}
 	t.Logf("%d decisions checked", total)
+}
+
+// everyDecisionIn enumerates the decisions of one state, until one is wrong. It notes the rules that fire.
+func everyDecisionIn(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, fired map[string]bool) (n int, err error) {
+	t.Helper()
+	stable, leftBy := l.Stable(state), lastDeadline(t, l, state)
+	err = each(t, l, state, fixed, func(v *valuation, d engine.Decision) error {
+		n++
+		if err := wrongWith(v, d, stable, leftBy); err != nil && v.possible() {
+			return fmt.Errorf("%s: %w\nfacts: %v\ndecision: %+v\nhalt: %+v", state, err, v, d, d.Halt)
+		}
+		fired[d.Rule] = fired[d.Rule] || v.possible()
+		return nil
+	})
+	return n, err
 }
 
 // wrongWith says what is wrong with one decision, if its facts can occur.
@@ -470,6 +485,45 @@ func wrongWith(v *valuation, d engine.Decision, stable bool, leftBy time.Duratio
 		return errors.New("stays after its deadline")
 	}
 	return nil
+}
+
+func TestTheCheckOfEveryDecisionFindsAMistake(t *testing.T) {
+	lax := *Vocabulary() // without the safety rules of moves
+	lax.Enter, lax.Clear, lax.Leave, lax.Arrive = nil, nil, nil, nil
+	const halted = "halted on facts that can occur"
+	for name, c := range map[string]struct {
+		state   engine.State
+		words   *engine.Vocabulary
+		rewrite []string
+		want    string
+	}{
+		"a wipe goes on though its release is gone": {"Cleanup", Vocabulary(),
+			[]string{"when: claimed || retained || !released", "when: claimed || retained"}, halted},
+		"a tenant's machine is powered off": {"Reserved", Vocabulary(),
+			[]string{"when: (released || parkAsked) && mayStop && !wiping}", "when: mayStop && !wiping}"}, halted},
+		"a stranger is powered off": {"Initial", Vocabulary(),
+			[]string{"{do: PowerOff, when: mayStop && !dirty && !wiping}", "{do: PowerOff, when: \"!dirty && !wiping\"}"}, halted},
+		"a rule never fires": {"Observing", Vocabulary(),
+			[]string{"{rule: Consented,       to: Initial,  when: mayStop}", "{rule: Consented,       to: Initial,  when: mayStop && !mayStop}"}, "a rule never fires"},
+		"a wipe of another entry makes a server clean": {"Cleanup", &lax,
+			[]string{"wipe.entry == lifecycle.entry && wipe.verified && !marked", "wipe.verified && !marked"}, "offers a server that may hold data"},
+		"a parked machine goes into a wipe by itself": {"Parked", &lax,
+			[]string{"{rule: Unparked,      to: Initial,   when: unparkAsked}", "{rule: Unparked,      to: Cleanup,   when: dirty}"}, "begins a wipe without a record"},
+		"a disk with data goes out of service": {"Error", &lax,
+			[]string{"when: leaving && attested && poweredOff && !held}", "when: leaving && poweredOff && !held}"}, "takes a server out of service that may hold data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, fired := rewritten(t, c.words, c.rewrite...), map[string]bool{}
+			_, err := everyDecisionIn(t, l, c.state, nil, fired)
+			got := fmt.Sprint(err)
+			if err == nil && slices.ContainsFunc(l.Edges(), func(e lifecycle.Edge) bool { return e.From == c.state && !fired[e.Rule] }) {
+				got = "a rule never fires"
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
 }
 
 func TestAFactThatNothingAsksForIsNotVaried(t *testing.T) {

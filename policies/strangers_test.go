@@ -60,11 +60,11 @@ var strange = map[string]engine.Value{
 func waysOf(t *testing.T, l *lifecycle.Lifecycle) ways {
 	w := ways{steps: map[standing][]step{}, stops: map[standing]string{}}
 	for _, state := range l.States() {
-		each(t, l, state, strange, func(v *valuation, d engine.Decision) {
+		_ = each(t, l, state, strange, func(v *valuation, d engine.Decision) error { // which returns none
 			at := standing{state, v.marked(MarkManaged), v.marked(MarkDirty)}
 			if d.Moves() {
 				w.add(v, at, step{d.Rule, at.after(d.To, d.Clears, d.Marks)})
-				return
+				return nil
 			}
 			for _, e := range d.Effects {
 				switch {
@@ -77,6 +77,7 @@ func waysOf(t *testing.T, l *lifecycle.Lifecycle) ways {
 					w.stops[at] = e.Name
 				}
 			}
+			return nil
 		})
 	}
 	return w
