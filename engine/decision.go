@@ -93,7 +93,7 @@ type Decision struct {
 	Retry, ResetRetries bool
 	// Stable says that the state kept or entered is one in which a server may rest.
 	Stable bool
-	// Effects is what must hold now, in order. Empty when the decision moves or is halted.
+	// Effects is what must hold now, in order. Empty when the decision moves or is halted. Decisions share it, so nothing may change it.
 	Effects []Effect
 	// Awaits is the effect at which Effects ends because it cannot be told yet whether it may be ensured; nil where
 	// nothing waits.

@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ const (
 )
 
 // domains says which values an exhaustive check gives each fact. For every fact the values cover each comparison that
-// the default lifecycle and the safety rules make. The age's come from the deadlines themselves; see agesOf.
+// the shipped lifecycles and the safety rules make. The state has one value, and the ages come from the deadlines; see agesOf.
 var domains = map[string][]engine.Value{
 	"server.claimRefSet":    bools(),
 	"server.reclaimPolicy":  enums("Recycle", "Retain"),
@@ -42,7 +43,7 @@ var domains = map[string][]engine.Value{
 	"claim.missing":         bools(),
 	"claim.released":        bools(),
 	"claim.power":           enums("On", "Off", "None"),
-	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
+	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1), engine.IntValue(-1)},
 	"probe.complete":        bools(),
 	"probe.dataFound":       bools(),
 	"wipe.entry":            {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
@@ -54,7 +55,7 @@ var domains = map[string][]engine.Value{
 	"maintenance.granted":   bools(),
 	"maintenance.ours":      bools(),
 	"maintenance.consented": bools(),
-	"operation.name":        enums("None", "park", "unpark", "retry", "force-off-server"),
+	"operation.name":        enums("None", "park", "unpark", "retry", "force-off-server", "sanitize", "undo-release", "recommission"),
 	"operation.entry":       {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
 	"operation.reset":       bools(),
 	"operation.consented":   bools(),
@@ -74,77 +75,114 @@ func enums(words ...string) []engine.Value {
 
 func set(words ...string) engine.Value { return engine.SetValue(words) }
 
-// valuation is one combination of facts, by vocabulary position.
-type valuation []engine.Value
+// valuation is one combination of facts after another. A fact has no value before the decision, or the check of it, asks for
+// one. What nothing asked for cannot matter, so that a combination of those that were asked for stands for all that hold them.
+type valuation struct {
+	domains [][]engine.Value
+	// at says which value of its domain each fact has; -1 where nothing asked for it. asked are the others, in order.
+	at, asked []int
+	// purposes are the boots of ours that the state has.
+	purposes []string
+}
 
-func (v valuation) Fact(i int) engine.Value { return v[i] }
+// newValuation is the first combination. Each of the fixed facts has one value.
+func newValuation(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value) *valuation {
+	t.Helper()
+	words := Vocabulary()
+	v := &valuation{domains: make([][]engine.Value, len(words.Facts)), at: make([]int, len(words.Facts)), purposes: []string{none, "Claim"}}
+	for i, f := range words.Facts {
+		v.at[i] = -1
+		switch value, ok := fixed[f.Name]; {
+		case ok:
+			v.domains[i] = []engine.Value{value}
+		case f.Name == engine.FactState:
+			v.domains[i] = []engine.Value{engine.StringValue(string(state))}
+		case f.Name == engine.FactAge:
+			v.domains[i] = agesOf(t, l, state)
+		default:
+			v.domains[i] = domains[f.Name]
+		}
+	}
+	for purpose, effect := range map[string]string{"Probe": EffectBootProbe, "Wipe": EffectBootWipe, "Maintenance": EffectMaintain} {
+		if l.Ensures(state, effect) {
+			v.purposes = append(v.purposes, purpose)
+		}
+	}
+	return v
+}
 
-func (v valuation) named(name string) engine.Value {
+// Fact implements engine.Facts.
+func (v *valuation) Fact(i int) engine.Value {
+	if v.at[i] < 0 {
+		if len(v.domains[i]) == 0 {
+			panic("no domain for the fact " + Vocabulary().Facts[i].Name)
+		}
+		v.at[i], v.asked = 0, append(v.asked, i)
+	}
+	return v.domains[i][v.at[i]]
+}
+
+// next goes on to the next combination. It says no after the last.
+func (v *valuation) next() bool {
+	for last := len(v.asked) - 1; last >= 0; last-- {
+		i := v.asked[last]
+		if v.at[i]++; v.at[i] < len(v.domains[i]) {
+			return true
+		}
+		v.at[i], v.asked = -1, v.asked[:last]
+	}
+	return false
+}
+
+// String lists the facts that were asked for.
+func (v *valuation) String() string {
+	var all []string
+	for _, i := range v.asked {
+		all = append(all, fmt.Sprintf("%s %v", Vocabulary().Facts[i].Name, v.Fact(i)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (v *valuation) named(name string) engine.Value {
 	i, ok := Vocabulary().Index(name)
 	if !ok {
 		panic("no fact " + name)
 	}
-	return v[i]
+	return v.Fact(i)
 }
 
-func (v valuation) is(name string) bool              { return v.named(name).Bool() }
-func (v valuation) has(name, word string) bool       { return v.named(name).Text() == word }
-func (v valuation) marked(mark string) bool          { return v.named("lifecycle.marks").Has(mark) }
-func (v valuation) thisEntrys(entryFact string) bool { return v.named(entryFact).Int() == thisEntry }
+func (v *valuation) is(name string) bool              { return v.named(name).Bool() }
+func (v *valuation) has(name, word string) bool       { return v.named(name).Text() == word }
+func (v *valuation) marked(mark string) bool          { return v.named("lifecycle.marks").Has(mark) }
+func (v *valuation) thisEntrys(entryFact string) bool { return v.named(entryFact).Int() == thisEntry }
+func (v *valuation) held() bool                       { return v.is("server.claimRefSet") }
+func (v *valuation) bound() bool                      { return v.is("claim.bound") }
+func (v *valuation) released() bool                   { return v.is("claim.released") }
+func (v *valuation) retained() bool                   { return v.held() && v.has("server.reclaimPolicy", "Retain") }
+func (v *valuation) mayStop() bool                    { return v.marked(MarkManaged) || v.is("operation.consented") }
 
-// possible leaves out combinations that the facts' own definitions exclude.
-func (v valuation) possible() bool {
+// proven says that a wipe of this entry, or the recorded waiver, makes a released server clean.
+func (v *valuation) proven() bool {
+	return ((v.thisEntrys("wipe.entry") && v.is("wipe.verified")) || v.has("policy.sanitization", "none")) && v.released()
+}
+
+// possible leaves out combinations that the facts' own definitions exclude. It asks for many facts, so that it is asked only where
+// something seems wrong or new.
+func (v *valuation) possible() bool {
 	bound, released, held := v.is("claim.bound"), v.is("claim.released"), v.is("server.claimRefSet")
 	return (v.has("bmc.identity", IdentitySame) || (v.has("bmc.power", unknown) && v.has("bmc.health", unknown))) &&
 		(!bound || (held && !released)) &&
 		(!v.is("claim.binding") || (held && !released && !bound)) &&
 		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
-		(bound || v.has("claim.power", "None")) && // where a state does not read it, it is None for a bound claim too
+		(bound != v.has("claim.power", none)) &&
 		(!v.marked(MarkStranger) || (!bound && !v.is("operation.consented"))) &&
+		slices.Contains(v.purposes, v.named("boot.purpose").Text()) && // an image of ours boots only in a state that has it booted
 		(!v.is("boot.unheard") || ((v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")) && !v.thisEntrys("wipe.entry"))) &&
 		(!v.is("probe.dataFound") || (v.thisEntrys("probe.entry") && v.is("probe.complete"))) &&
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
+		(!v.is("maintenance.ours") || v.is("maintenance.granted")) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
-}
-
-// further are operations that only some states ask about.
-var further = map[engine.State][]engine.Value{"Error": enums("sanitize"), "Released": enums("undo-release"), "Decommissioned": enums("recommission")}
-
-// inspection is the domain of probe.entry in states that only ask whether there was a report; without a wish to decommission they do not.
-var inspection = map[engine.State][]engine.Value{"Initial": {engine.IntValue(thisEntry - 1), engine.IntValue(-1)},
-	"Error": {engine.IntValue(thisEntry - 1), engine.IntValue(-1)}}
-
-// sense leaves out early what possible and boots would leave out, by facts that are listed before the one that was set last.
-func (v valuation) sense(last string, l *lifecycle.Lifecycle, state engine.State) bool {
-	switch last {
-	case "boot.purpose":
-		return v.boots(l, state) && (!v.has("boot.purpose", "Maintenance") || l.Ensures(state, EffectMaintain))
-	case "maintenance.ours":
-		return !v.is("maintenance.ours") || v.is("maintenance.granted")
-	case "boot.unheard":
-		return !v.is("boot.unheard") || v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")
-	case "claim.missing", "claim.power":
-		return !v.is("claim.missing") || v.is("server.claimRefSet")
-	case "probe.dataFound":
-		return !v.is("probe.dataFound") || v.thisEntrys("probe.entry") && v.is("probe.complete")
-	case "probe.entry":
-		return v.named("probe.entry").Int() >= 0 || v.is("server.decommission")
-	case "wipe.attested":
-		return !v.is("wipe.attested") || v.is("server.decommission")
-	case "wipe.entry":
-		return !v.is("boot.unheard") || !v.thisEntrys("wipe.entry")
-	case "wipe.verified", "wipe.failed":
-		return !v.is("wipe.running") || !v.is("wipe.verified") && !v.is("wipe.failed")
-	case "operation.reset":
-		return v.is("operation.reset") == v.has("operation.name", "force-off-server")
-	}
-	return true
-}
-
-// boots says that an image of ours boots only in a state that has it booted.
-func (v valuation) boots(l *lifecycle.Lifecycle, state engine.State) bool {
-	return (!v.has("boot.purpose", "Probe") || l.Ensures(state, EffectBootProbe)) && (!v.has("boot.purpose", "Wipe") || l.Ensures(state, EffectBootWipe))
 }
 
 func defaultLifecycle(t testing.TB) *lifecycle.Lifecycle {
@@ -176,107 +214,17 @@ func rewritten(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecyc
 	return l
 }
 
-// each calls check for every possible combination of the facts that the state's decision reads. Those that are fixed have
-// one value.
-func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, check func(valuation, engine.Decision)) {
+// each calls check for combinations of facts that stand for all that there are: for each that the decision or check can tell apart.
+// Some are not possible. It ends at the first error.
+func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, check func(*valuation, engine.Decision) error) error {
 	t.Helper()
-	words := Vocabulary()
-	base := make(valuation, len(words.Facts))
-	for i, f := range words.Facts {
-		base[i] = zeroOf(f)
-	}
-	at, _ := words.Index(engine.FactState)
-	base[at] = engine.StringValue(string(state))
-	entry, _ := words.Index("lifecycle.entry")
-	base[entry] = engine.IntValue(thisEntry)
-	for name, word := range map[string]string{"claim.power": none, "bmc.power": unknown, "bmc.health": unknown} {
-		i, _ := words.Index(name)
-		base[i] = engine.EnumValue(word)
-	}
-	ages := agesOf(t, l, state)
-	vary := slices.DeleteFunc(reads(l, state), func(i int) bool { return i == at })
-	var walk func(k int)
-	walk = func(k int) {
-		if k == len(vary) {
-			if base.possible() && base.boots(l, state) {
-				check(base, l.Decide(base))
-			}
-			return
-		}
-		domain, ok := domains[words.Facts[vary[k]].Name]
-		if words.Facts[vary[k]].Name == engine.FactAge {
-			domain = ages
-		} else if !ok {
-			t.Fatalf("no domain for the fact %s, which %s reads", words.Facts[vary[k]].Name, state)
-		}
-		if words.Facts[vary[k]].Name == engine.FactOperation {
-			domain = append(slices.Clone(domain), further[state]...)
-			if state == "Discovery" || state == "Cleanup" {
-				domain = enums("None", "park") // no rule there asks for another, and one safety rule for that
-			}
-		}
-		if some, ok := inspection[state]; ok && words.Facts[vary[k]].Name == "probe.entry" {
-			domain = some
-		}
-		if value, ok := fixed[words.Facts[vary[k]].Name]; ok {
-			domain = []engine.Value{value}
-		}
-		saved := base[vary[k]]
-		for _, value := range domain {
-			if base[vary[k]] = value; base.sense(words.Facts[vary[k]].Name, l, state) {
-				walk(k + 1)
-			}
-		}
-		base[vary[k]] = saved
-	}
-	walk(0)
-}
-
-// reads lists the facts on which a decision in the state can depend, those of safety rules included.
-func reads(l *lifecycle.Lifecycle, state engine.State) []int {
-	ast, words := l.AST(), Vocabulary()
-	marks, _ := words.Index(engine.FactMarks)
-	age, _ := words.Index(engine.FactAge)
-	facts := []int{marks, age}
-	guard := func(g *lifecycle.Condition) {
-		for _, atom := range g.Atoms() {
-			facts = append(facts, ast.Definitions[atom].Facts...)
+	v := newValuation(t, l, state, fixed)
+	for more := true; more; more = v.next() {
+		if err := check(v, l.Decide(v)); err != nil {
+			return err
 		}
 	}
-	safety := func(all []*lifecycle.Requirement) {
-		for _, r := range all {
-			facts = append(facts, r.Must.Facts...)
-			if r.Awaits != nil {
-				facts = append(facts, r.Awaits.Facts...)
-			}
-		}
-	}
-	st := ast.States[slices.IndexFunc(ast.States, func(st *lifecycle.State) bool { return st.Name == state })]
-	for _, x := range st.Exits {
-		guard(x.When)
-		if x.After != nil && x.After.Fact >= 0 {
-			facts = append(facts, x.After.Fact)
-		}
-		safety(ast.Safety.Leave[state])
-		safety(ast.Safety.Enter[x.To])
-		safety(ast.Safety.Arrive[x.To])
-		for _, mark := range x.Clears {
-			safety(ast.Safety.Clear[mark])
-		}
-	}
-	for _, e := range st.Ensure {
-		guard(e.When)
-		safety(ast.Safety.Effect[e.Effect.Name])
-		safety(ast.Safety.Stays[e.Effect.Name])
-		for _, mark := range ast.Safety.Marks[e.Effect.Name] {
-			safety(ast.Safety.Set[mark])
-		}
-	}
-	for _, i := range ast.Invariants {
-		guard(i.Must)
-	}
-	slices.Sort(facts)
-	return slices.Compact(facts)
+	return nil
 }
 
 // deadline is the length of an edge's after.
@@ -322,31 +270,8 @@ func lastDeadline(t *testing.T, l *lifecycle.Lifecycle, state engine.State) time
 	return 0
 }
 
-func zeroOf(f engine.FactType) engine.Value {
-	switch f.Kind {
-	case engine.Bool:
-		return engine.BoolValue(false)
-	case engine.Int:
-		return engine.IntValue(0)
-	case engine.Enum:
-		return engine.EnumValue(f.Values[0])
-	case engine.Duration:
-		return engine.DurationValue(0)
-	case engine.Age:
-		return engine.AgeValue(0)
-	case engine.Set:
-		return engine.SetValue(nil)
-	default:
-		return engine.StringValue("")
-	}
-}
-
 // propertiesOf checks one decision against the safety rules, written here a second time and without CEL.
-func propertiesOf(v valuation, d engine.Decision) error {
-	held := v.is("server.claimRefSet")
-	bound, released := v.is("claim.bound"), v.is("claim.released")
-	retained := held && v.has("server.reclaimPolicy", "Retain")
-	mayStop := v.marked(MarkManaged) || v.is("operation.consented")
+func propertiesOf(v *valuation, d engine.Decision) error {
 	for _, e := range d.Effects {
 		kind, _ := Vocabulary().Effect(e.Name)
 		switch {
@@ -358,28 +283,28 @@ func propertiesOf(v valuation, d engine.Decision) error {
 			return fmt.Errorf("%s touches a machine in %s", e.Name, d.From)
 		case kind.Touches && e.Name != EffectLocate && v.marked(MarkStranger):
 			return fmt.Errorf("%s touches a machine that was found running", e.Name)
-		case e.Name == EffectBootWipe && (!released || bound || retained):
+		case e.Name == EffectBootWipe && (!v.released() || v.bound() || v.retained()):
 			return fmt.Errorf("wipes without a release record, or while claimed or retained")
-		case e.Name == EffectPowerOff && !mayStop && !v.has("bmc.power", "Off"):
+		case e.Name == EffectPowerOff && !v.mayStop() && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("powers off a stranger")
 		case kind.Touches && v.is("server.ignored"):
 			return fmt.Errorf("%s touches a machine that is to be ignored", e.Name)
 		case cutsPower(e.Name) && v.is("wipe.running"):
 			return fmt.Errorf("%s cuts power in the middle of an erase", e.Name)
-		case e.Name == EffectResetAsAsked && !mayStop && !v.has("bmc.power", "Off"):
+		case e.Name == EffectResetAsAsked && !v.mayStop() && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("resets a stranger")
 		case e.Name == EffectApplyBootOrder && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("changes what a running machine boots next")
-		case e.Name == EffectPowerOff && !released && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
-			((bound || v.is("claim.missing")) && d.From != "Available" && d.From != "Initial")):
+		case e.Name == EffectPowerOff && !v.released() && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
+			((v.bound() || v.is("claim.missing")) && d.From != "Available" && d.From != "Initial")):
 			return fmt.Errorf("powers off a machine that may be in a claim's hands")
-		case e.Name == EffectBootProbe && (held || v.marked(MarkDirty)):
+		case e.Name == EffectBootProbe && (v.held() || v.marked(MarkDirty)):
 			return fmt.Errorf("probes a machine that somebody holds or that holds data")
-		case e.Name == EffectBootProbe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Probe") && (!mayStop || !v.has("bmc.power", "On")):
+		case e.Name == EffectBootProbe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Probe") && (!v.mayStop() || !v.has("bmc.power", "On")):
 			return fmt.Errorf("prepares a probe for a machine that is not off and not ours")
 		case e.Name == EffectBootWipe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Wipe"):
 			return fmt.Errorf("prepares a wipe for a machine that is not off")
-		case e.Name == EffectBootAsClaimed && (!bound || !v.marked(MarkDirty)):
+		case e.Name == EffectBootAsClaimed && (!v.bound() || !v.marked(MarkDirty)):
 			return fmt.Errorf("boots for a claim that is not bound, or before Dirty is stored")
 		case (e.Name == EffectBootAsClaimed || e.Name == EffectPowerOn) && !v.marked(MarkManaged) && !slices.Contains(e.Earns, MarkManaged):
 			return fmt.Errorf("%s boots a machine without Managed", e.Name)
@@ -397,7 +322,7 @@ func propertiesOf(v valuation, d engine.Decision) error {
 }
 
 // maintainsOf checks that a maintenance acts only as the manager granted it. One that another program granted earns and halts nothing.
-func maintainsOf(v valuation, d engine.Decision) error {
+func maintainsOf(v *valuation, d engine.Decision) error {
 	at := slices.IndexFunc(d.Effects, func(e engine.Effect) bool { return e.Name == EffectMaintain })
 	switch {
 	case at < 0:
@@ -422,7 +347,7 @@ func maintainsOf(v valuation, d engine.Decision) error {
 }
 
 // earnsManaged says what makes a machine ours: a boot of ours that begins from off, its claim, or consent.
-func earnsManaged(v valuation) bool {
+func earnsManaged(v *valuation) bool {
 	return v.has("bmc.power", "Off") || v.is("claim.bound") || v.is("operation.consented")
 }
 
@@ -432,7 +357,7 @@ func cutsPower(effect string) bool {
 }
 
 // offWaitsForNoBoot checks that a claim which wants its machine off gets that before its boot is seen to.
-func offWaitsForNoBoot(v valuation, d engine.Decision) error {
+func offWaitsForNoBoot(v *valuation, d engine.Decision) error {
 	asked := d.From == "Reserved" && v.is("claim.bound") && v.has("claim.power", "Off") && !v.has("operation.name", "park")
 	first := ""
 	if len(d.Effects) > 0 {
@@ -447,15 +372,11 @@ func offWaitsForNoBoot(v valuation, d engine.Decision) error {
 }
 
 // moveOf checks where a decision leads.
-func moveOf(v valuation, d engine.Decision) error {
-	held := v.is("server.claimRefSet")
-	bound, released := v.is("claim.bound"), v.is("claim.released")
-	retained := held && v.has("server.reclaimPolicy", "Retain")
-	proven := ((v.thisEntrys("wipe.entry") && v.is("wipe.verified")) || v.has("policy.sanitization", "none")) && released
+func moveOf(v *valuation, d engine.Decision) error {
 	if d.To == "Available" && v.marked(MarkStranger) {
 		return fmt.Errorf("offers a machine that was found running")
 	}
-	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !proven) {
+	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !v.proven()) {
 		return fmt.Errorf("offers a server that may hold data")
 	}
 	if d.To == "Decommissioned" {
@@ -467,23 +388,23 @@ func moveOf(v valuation, d engine.Decision) error {
 	if d.From == "Maintenance" && v.is("maintenance.granted") {
 		return fmt.Errorf("leaves a maintenance that the server still names")
 	}
-	if d.From == "Observing" && !bound && !v.marked(MarkManaged) && !v.is("operation.consented") {
+	if d.From == "Observing" && !v.bound() && !v.marked(MarkManaged) && !v.is("operation.consented") {
 		return fmt.Errorf("ends the observation of a machine that nobody has given to us")
 	}
 	if len(d.Marks) > 0 {
 		return fmt.Errorf("a move alone sets %v", d.Marks)
 	}
-	if d.To == "Cleanup" && (!released || bound || retained || !v.has("bmc.power", "Off")) {
+	if d.To == "Cleanup" && (!v.released() || v.bound() || v.retained() || !v.has("bmc.power", "Off")) {
 		return fmt.Errorf("begins a wipe without a record, while claimed or retained, or while not off")
 	}
-	if d.To == "Discovery" && (held || v.marked(MarkDirty) || !v.has("bmc.power", "Off")) {
+	if d.To == "Discovery" && (v.held() || v.marked(MarkDirty) || !v.has("bmc.power", "Off")) {
 		return fmt.Errorf("begins a probe while held, dirty, or not off")
 	}
 	return nil
 }
 
 // outOfService checks a move that takes a server out of service.
-func outOfService(v valuation, d engine.Decision) error {
+func outOfService(v *valuation, d engine.Decision) error {
 	switch {
 	case !v.is("server.decommission"):
 		return fmt.Errorf("takes a server out of service that nobody asked for")
@@ -523,20 +444,11 @@ func everyDecision(t *testing.T, l *lifecycle.Lifecycle, fixed map[string]engine
 	fired := map[string]bool{}
 	total := 0
 	for _, state := range l.States() {
-		leftBy := lastDeadline(t, l, state)
-		each(t, l, state, fixed, func(v valuation, d engine.Decision) {
-			total++
-			if err := propertiesOf(v, d); err != nil {
-				t.Fatalf("%s: %v\nfacts: %v\ndecision: %+v", state, err, v, d)
-			}
-			if d.Halt != nil && !v.has("bmc.identity", "Other") && !v.is("server.ignored") {
-				t.Fatalf("%s: halted on facts that can occur: %+v\nfacts: %v", state, *d.Halt, v)
-			}
-			if !l.Stable(state) && d.Halt == nil && !d.Moves() && v.named("lifecycle.age").Duration() >= leftBy {
-				t.Fatalf("%s: stays after its deadline\nfacts: %v", state, v)
-			}
-			fired[d.Rule] = true
-		})
+		n, err := everyDecisionIn(t, l, state, fixed, fired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
 	}
 	for _, e := range l.Edges() {
 		if !fired[e.Rule] {
@@ -544,4 +456,90 @@ func everyDecision(t *testing.T, l *lifecycle.Lifecycle, fixed map[string]engine
 		}
 	}
 	t.Logf("%d decisions checked", total)
+}
+
+// everyDecisionIn enumerates the decisions of one state, until one is wrong. It notes the rules that fire.
+func everyDecisionIn(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[string]engine.Value, fired map[string]bool) (n int, err error) {
+	t.Helper()
+	stable, leftBy := l.Stable(state), lastDeadline(t, l, state)
+	err = each(t, l, state, fixed, func(v *valuation, d engine.Decision) error {
+		n++
+		if err := wrongWith(v, d, stable, leftBy); err != nil && v.possible() {
+			return fmt.Errorf("%s: %w\nfacts: %v\ndecision: %+v\nhalt: %+v", state, err, v, d, d.Halt)
+		}
+		fired[d.Rule] = fired[d.Rule] || v.possible()
+		return nil
+	})
+	return n, err
+}
+
+// wrongWith says what is wrong with one decision, if its facts can occur.
+func wrongWith(v *valuation, d engine.Decision, stable bool, leftBy time.Duration) error {
+	if err := propertiesOf(v, d); err != nil {
+		return err
+	}
+	switch {
+	case d.Halt != nil && !v.has("bmc.identity", "Other") && !v.is("server.ignored"):
+		return errors.New("halted on facts that can occur")
+	case !stable && d.Halt == nil && !d.Moves() && v.named("lifecycle.age").Duration() >= leftBy:
+		return errors.New("stays after its deadline")
+	}
+	return nil
+}
+
+func TestTheCheckOfEveryDecisionFindsAMistake(t *testing.T) {
+	lax := *Vocabulary() // without the safety rules of moves
+	lax.Enter, lax.Clear, lax.Leave, lax.Arrive = nil, nil, nil, nil
+	const halted = "halted on facts that can occur"
+	for name, c := range map[string]struct {
+		state   engine.State
+		words   *engine.Vocabulary
+		rewrite []string
+		want    string
+	}{
+		"a wipe goes on though its release is gone": {"Cleanup", Vocabulary(),
+			[]string{"when: claimed || retained || !released", "when: claimed || retained"}, halted},
+		"a tenant's machine is powered off": {"Reserved", Vocabulary(),
+			[]string{"when: (released || parkAsked) && mayStop && !wiping}", "when: mayStop && !wiping}"}, halted},
+		"a stranger is powered off": {"Initial", Vocabulary(),
+			[]string{"{do: PowerOff, when: mayStop && !dirty && !wiping}", "{do: PowerOff, when: \"!dirty && !wiping\"}"}, halted},
+		"a rule never fires": {"Observing", Vocabulary(),
+			[]string{"{rule: Consented,       to: Initial,  when: mayStop}", "{rule: Consented,       to: Initial,  when: mayStop && !mayStop}"}, "a rule never fires"},
+		"a wipe of another entry makes a server clean": {"Cleanup", &lax,
+			[]string{"wipe.entry == lifecycle.entry && wipe.verified && !marked", "wipe.verified && !marked"}, "offers a server that may hold data"},
+		"a parked machine goes into a wipe by itself": {"Parked", &lax,
+			[]string{"{rule: Unparked,      to: Initial,   when: unparkAsked}", "{rule: Unparked,      to: Cleanup,   when: dirty}"}, "begins a wipe without a record"},
+		"a disk with data goes out of service": {"Error", &lax,
+			[]string{"when: leaving && attested && poweredOff && !held}", "when: leaving && poweredOff && !held}"}, "takes a server out of service that may hold data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, fired := rewritten(t, c.words, c.rewrite...), map[string]bool{}
+			_, err := everyDecisionIn(t, l, c.state, nil, fired)
+			got := fmt.Sprint(err)
+			if err == nil && slices.ContainsFunc(l.Edges(), func(e lifecycle.Edge) bool { return e.From == c.state && !fired[e.Rule] }) {
+				got = "a rule never fires"
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAFactThatNothingAsksForIsNotVaried(t *testing.T) {
+	v := &valuation{domains: [][]engine.Value{bools(), bools(), enums("On", "Off", "Unknown")}, at: []int{-1, -1, -1}}
+	var told []string
+	for more := true; more; more = v.next() {
+		switch {
+		case !v.Fact(0).Bool():
+			told = append(told, "free")
+		case v.Fact(1).Bool():
+			told = append(told, "released")
+		default:
+			told = append(told, v.Fact(2).Text())
+		}
+	}
+	if want := []string{"free", "On", "Off", "Unknown", "released"}; !slices.Equal(told, want) {
+		t.Errorf("got %q, want %q", told, want)
+	}
 }

@@ -60,30 +60,32 @@ var strange = map[string]engine.Value{
 func waysOf(t *testing.T, l *lifecycle.Lifecycle) ways {
 	w := ways{steps: map[standing][]step{}, stops: map[standing]string{}}
 	for _, state := range l.States() {
-		each(t, l, state, strange, func(v valuation, d engine.Decision) {
+		_ = each(t, l, state, strange, func(v *valuation, d engine.Decision) error { // which returns none
 			at := standing{state, v.marked(MarkManaged), v.marked(MarkDirty)}
 			if d.Moves() {
-				w.add(at, step{d.Rule, at.after(d.To, d.Clears, d.Marks)})
-				return
+				w.add(v, at, step{d.Rule, at.after(d.To, d.Clears, d.Marks)})
+				return nil
 			}
 			for _, e := range d.Effects {
 				switch {
 				case e.Name == engine.MarkEffect:
 					mark := e.Param("mark").Text()
-					w.add(at, step{"Mark " + mark, at.after(state, nil, []string{mark})})
+					w.add(v, at, step{"Mark " + mark, at.after(state, nil, []string{mark})})
 				case len(e.Earns) > 0 && !v.has("bmc.power", "Off"):
-					w.add(at, step{e.Name, at.after(state, nil, e.Earns)}) // else the machine runs what we told it to from here on
-				case cutsPower(e.Name) && !v.has("bmc.power", "Off"):
+					w.add(v, at, step{e.Name, at.after(state, nil, e.Earns)}) // else the machine runs what we told it to from here on
+				case cutsPower(e.Name) && !v.has("bmc.power", "Off") && w.stops[at] != e.Name && v.possible():
 					w.stops[at] = e.Name
 				}
 			}
+			return nil
 		})
 	}
 	return w
 }
 
-func (w ways) add(from standing, s step) {
-	if !slices.Contains(w.steps[from], s) {
+// add notes a step that facts show which are possible.
+func (w ways) add(v *valuation, from standing, s step) {
+	if !slices.Contains(w.steps[from], s) && v.possible() {
 		w.steps[from] = append(w.steps[from], s)
 	}
 }

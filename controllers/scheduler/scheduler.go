@@ -106,6 +106,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	r.serveAll(ctx, s.pending.take(s.claims().Priority, began))
 	r.reconsider()
 	s.messages.explain(r.snapshot, r.left)
+	r.snapshot.Close()
 	if len(r.passed) > 0 || r.bound {
 		s.messages.restateSoon()
 	}

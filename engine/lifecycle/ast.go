@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -72,7 +73,14 @@ type State struct {
 	Exits []*Exit
 	// Stays is what must hold while a server stays here, whichever of the effects it wants.
 	Stays []Staying
+
+	// shared has a list of effects for each set of places in Ensure, made when a decision first needs it. It is empty for a state with
+	// more than mostShared effects.
+	shared []atomic.Pointer[[]engine.Effect]
 }
+
+// mostShared bounds shared to 256 lists.
+const mostShared = 8
 
 // Staying is what must hold to stay in a state because of one of its effects.
 type Staying struct {

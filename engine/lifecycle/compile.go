@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -139,6 +140,9 @@ func (c *compiler) compileState(s stateSpec) *State {
 	}
 	c.checkStateWords(st, s)
 	st.Ensure = c.compileEnsures(s)
+	if len(st.Ensure) <= mostShared {
+		st.shared = make([]atomic.Pointer[[]engine.Effect], 1<<len(st.Ensure))
+	}
 	st.Stays = c.safety.forStaying(st.Ensure)
 	st.Exits = c.interruptsOf(s.name)
 	unconditional := false

@@ -148,7 +148,9 @@ type evaluation struct {
 	answers [maxAnswers]celrule.Truth
 	err     error
 	active  []ensuredNow
-	trace   *engine.Trace
+	// wanted has a bit for each active one, by its place in the state's Ensure.
+	wanted uint
+	trace  *engine.Trace
 
 	wake         time.Duration
 	deadline     time.Duration
@@ -268,7 +270,7 @@ func (e *evaluation) ensure() engine.Decision {
 		}
 	}
 	stored := e.in.facts.Fact(e.l.marksFact)
-	for _, candidate := range e.state.Ensure {
+	for i, candidate := range e.state.Ensure {
 		result := celrule.True
 		if candidate.When != nil {
 			result = candidate.When.evaluate(e)
@@ -284,6 +286,7 @@ func (e *evaluation) ensure() engine.Decision {
 				return halted(e.state.Name, engine.HaltSafety, candidate.Effect.Name, broken.message(candidate.Effect.Name))
 			}
 			e.active = append(e.active, ensuredNow{candidate, open})
+			e.wanted |= 1 << i
 		case celrule.Unknown, celrule.False:
 			// not wanted now
 		}
@@ -304,6 +307,11 @@ func (e *evaluation) ensure() engine.Decision {
 func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awaited) {
 	if len(e.active) == 0 {
 		return nil, nil
+	}
+	if e.settled(stored) {
+		if all := e.state.written(e.wanted); all != nil {
+			return all, nil
+		}
 	}
 	effects := make([]engine.Effect, 0, len(e.active))
 	for _, a := range e.active {
@@ -330,6 +338,37 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 		effects = append(effects, effect)
 	}
 	return effects, nil
+}
+
+// settled says that each effect that is wanted is ensured as the lifecycle writes it: none waits, and their marks are stored.
+func (e *evaluation) settled(stored engine.Value) bool {
+	missing := func(mark string) bool { return !stored.Has(mark) }
+	for _, a := range e.active {
+		if a.open != nil || slices.ContainsFunc(a.Kind.Marks, missing) || slices.ContainsFunc(a.Kind.Earns, missing) {
+			return false
+		}
+	}
+	return true
+}
+
+// written lists some of the state's effects as the lifecycle writes them. Decisions share the list. It is nil where the state has more
+// than mostShared effects.
+func (s *State) written(wanted uint) []engine.Effect {
+	if wanted >= uint(len(s.shared)) {
+		return nil
+	}
+	if all := s.shared[wanted].Load(); all != nil {
+		return *all
+	}
+	var all []engine.Effect
+	for i, one := range s.Ensure {
+		if wanted&(1<<i) != 0 {
+			all = append(all, one.Effect)
+		}
+	}
+	all = slices.Clip(all)
+	s.shared[wanted].Store(&all)
+	return all
 }
 
 func (e *evaluation) recordOpen(r *Requirement) {

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -257,5 +258,52 @@ func TestEnsuresSaysWhatAStateDoesAtSomeTime(t *testing.T) {
 				t.Errorf("got %t", got)
 			}
 		})
+	}
+}
+
+func TestADecisionThatChangesNothingAllocatesNothing(t *testing.T) {
+	l := compiled(t, fleet)
+	managed := machine("Ready").with("lifecycle.marks", engine.SetValue([]string{"Managed"}))
+	for name, c := range map[string]struct {
+		facts facts
+		want  []string
+	}{
+		"a state that ensures nothing":        {machine("Retired"), nil},
+		"a state that ensures some effects":   {managed, []string{"BootImage"}},
+		"the same state with more of these":   {managed.with("bmc.power", engine.EnumValue("On")), []string{"PowerOff", "BootImage"}},
+		"a state that waits for time to pass": {machine("Inspect"), []string{"PowerOn"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var in engine.Facts = observed{sharedWords(), c.facts}
+			var d engine.Decision
+			if n := testing.AllocsPerRun(100, func() { d = l.Decide(in) }); n > 0 {
+				t.Errorf("a decision allocates %v times", n)
+			}
+			if diff := cmp.Diff(c.want, outcomeOf(d).Effects); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A state with more effects than decisions share lists of ensures them all the same.
+func TestManyEffectsAreEnsuredInOrder(t *testing.T) {
+	source := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Lifecycle\ninitial: Ready\ndefine:\n  running: bmc.power == \"On\"\n" +
+		"states:\n  Ready:\n    means: Free.\n    stable: true\n    ensure:\n"
+	var want []string
+	for i := range 70 {
+		source += fmt.Sprintf("    - {do: PowerOff, with: {graceful: %ds}, when: running}\n", i+1)
+		want = append(want, (time.Duration(i+1) * time.Second).String())
+	}
+	l := compiled(t, source)
+	if d := l.Decide(observed{sharedWords(), machine("Ready")}); len(d.Effects) > 0 {
+		t.Errorf("ensures %v on a machine that is off", d.Effects)
+	}
+	var got []string
+	for _, e := range l.Decide(observed{sharedWords(), machine("Ready").with("bmc.power", engine.EnumValue("On"))}).Effects {
+		got = append(got, e.Param("graceful").Duration().String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

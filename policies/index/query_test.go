@@ -74,6 +74,10 @@ func drawn(t *rapid.T) func(*v1alpha1.Server) {
 		}
 		s.Status.State = rapid.SampledFrom([]v1alpha1.ServerState{v1alpha1.StateAvailable, v1alpha1.StateReserved}).Draw(t, "state")
 		s.Spec.Unclaimable = rapid.Bool().Draw(t, "cordoned")
+		s.Status.PowerState = rapid.SampledFrom([]v1alpha1.PowerState{v1alpha1.PowerStateOff, v1alpha1.PowerStateOff, v1alpha1.PowerStateOn}).Draw(t, "power")
+		if effect := rapid.SampledFrom([]v1alpha1.TaintEffect{"", v1alpha1.TaintEffectNoBind, v1alpha1.TaintEffectEvict}).Draw(t, "taint"); effect != "" {
+			s.Spec.Taints = []v1alpha1.Taint{{Key: "t", Effect: effect}}
+		}
 	}
 }
 
@@ -116,6 +120,9 @@ func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed 
 	}
 	for _, spec := range []selection.ClaimSpec{
 		{}, {ServerRef: "a"},
+		{Tolerations: []selection.Toleration{{Operator: "Exists"}}},
+		{ServerRef: "a", Tolerations: []selection.Toleration{{Key: "t", Operator: "Exists"}}},
+		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "1"}}, Tolerations: []selection.Toleration{{Key: "t", Operator: "Exists"}}},
 		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "1"}}},
 		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "1", "l": "2"}}},
 		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "nowhere"}}},

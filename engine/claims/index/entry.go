@@ -34,12 +34,14 @@ type Object interface {
 
 // Entry is one version of a server. It is immutable.
 type Entry struct {
-	Record
-
+	// open: the hard contract lets a claim have the server that asks for nothing. What every claim looks at stands together.
+	open     bool
 	slot     uint32
-	since    uint64
 	once     sync.Once
 	prepared *selection.PreparedCandidate
+	since    uint64
+
+	Record
 }
 
 // Name is the server's name.
@@ -64,6 +66,9 @@ func (e *Entry) CountsFor() string {
 
 // Eligible says whether the hard contract lets a claim have the server, assumptions left aside.
 func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
+	if e.open { // what a claim tolerates adds nothing to that
+		return (spec.ServerRef == "" || spec.ServerRef == e.Name()) && spec.Selector.Matches(e.State.Labels)
+	}
 	ok, _, _ := selection.Eligible(spec, e.State)
 	return ok
 }

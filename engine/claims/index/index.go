@@ -51,6 +51,7 @@ func (x *Index) Put(r Record, matters bool) *Entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := &Entry{Record: r}
+	e.open = e.Eligible(Everything)
 	x.sequence++
 	e.since = x.sequence
 	if before := x.servers[e.Name()]; before != nil {

@@ -5,6 +5,7 @@ package index
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -79,19 +80,22 @@ func (x *Index) available(name string, spec selection.ClaimSpec) *Entry {
 	return e
 }
 
-// Eligible returns the servers that the hard contract lets a claim have, in no order. It looks only at the free servers that
-// bear the rarest of the labels that the claim selects.
-func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
+// Eligible returns the servers that the hard contract lets a claim have, in no order.
+func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry { return x.AppendEligible(nil, spec) }
+
+// AppendEligible appends those that Eligible returns. It looks only at the free servers that bear the rarest of the labels that the
+// claim selects.
+func (x *Index) AppendEligible(fit []*Entry, spec selection.ClaimSpec) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if spec.ServerRef != "" {
 		if e := x.available(spec.ServerRef, spec); e != nil {
-			return []*Entry{e}
+			fit = append(fit, e)
 		}
-		return nil
+		return fit
 	}
 	list := x.freeLabels.narrow(spec.Selector, x.free)
-	fit := make([]*Entry, 0, len(list))
+	fit = slices.Grow(fit, len(list))
 	for _, slot := range list {
 		if e := x.numbered[slot]; e.Eligible(spec) {
 			fit = append(fit, e)

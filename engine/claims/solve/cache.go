@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine/claims/index"
 	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // PlacementCache remembers what placements say of servers, whatever stands where. That follows from the version of a server alone, so
@@ -16,6 +17,9 @@ type PlacementCache struct {
 	versions []*index.Entry
 	stamps   []uint32
 	texts    map[string]*judged
+	// groups is where the candidates of each alternative are put; spare is the room of Snapshots that were closed.
+	groups [][]*selection.PreparedCandidate
+	spare  []*feasible
 	// work counts what it cost to judge, and to ask the policy.
 	work int64
 }
@@ -75,6 +79,35 @@ func (j *PlacementCache) stamp(e *index.Entry) uint32 {
 		j.stamps[n]++
 	}
 	return j.stamps[n]
+}
+
+// mostSpare bounds the room that is kept from one Snapshot to the next, of 16 bytes for each server.
+const mostSpare = 8
+
+// room is where the servers of a claim are put.
+func (j *PlacementCache) room() *feasible {
+	last := len(j.spare) - 1
+	if last < 0 {
+		return &feasible{}
+	}
+	f := j.spare[last]
+	j.spare = j.spare[:last]
+	return f
+}
+
+// keep keeps the room of a Snapshot, and nothing that stands there.
+func (j *PlacementCache) keep(some map[string]*feasible) {
+	for _, f := range some {
+		if len(j.spare) == mostSpare {
+			break
+		}
+		clear(f.entries[:cap(f.entries)])
+		clear(f.candidates[:cap(f.candidates)])
+		j.spare = append(j.spare, &feasible{entries: f.entries[:0], candidates: f.candidates[:0]})
+	}
+	for _, group := range j.groups {
+		clear(group[:cap(group)])
+	}
 }
 
 // judge is what a placement says of a server.

@@ -208,12 +208,12 @@ func (s *solver) feasibleFor(c *claims.Claim) *feasible {
 	offered := s.Fleet.Offered()
 	f := s.feasible[c.Contract()]
 	if f == nil || f.offered != offered {
-		free := s.Fleet.Eligible(c.Spec)
+		f = s.Cache.room()
+		f.entries, f.offered = s.Fleet.AppendEligible(f.entries, c.Spec), offered
 		if len(s.given) > 0 {
-			free = slices.DeleteFunc(free, func(e *index.Entry) bool { return s.given[e.Name()] != nil })
+			f.entries = slices.DeleteFunc(f.entries, func(e *index.Entry) bool { return s.given[e.Name()] != nil })
 		}
-		f = feasibleOf(free)
-		f.offered = offered
+		f.prepare()
 		s.feasible[c.Contract()] = f
 	} else if gone := s.taken[f.seen:]; len(gone) > 0 {
 		f.leaveOut(gone)
@@ -223,11 +223,17 @@ func (s *solver) feasibleFor(c *claims.Claim) *feasible {
 }
 
 func feasibleOf(entries []*index.Entry) *feasible {
-	f := &feasible{entries: entries, candidates: make([]*selection.PreparedCandidate, len(entries))}
-	for i, e := range entries {
-		f.candidates[i] = e.Candidate()
-	}
+	f := &feasible{entries: entries}
+	f.prepare()
 	return f
+}
+
+// prepare makes the candidates of the entries.
+func (f *feasible) prepare() {
+	f.candidates = slices.Grow(f.candidates[:0], len(f.entries))
+	for _, e := range f.entries {
+		f.candidates = append(f.candidates, e.Candidate())
+	}
 }
 
 // leaveOut takes servers out. Most often it is one, for which a set costs more than it saves.

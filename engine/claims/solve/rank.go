@@ -38,10 +38,10 @@ func (s *solver) rank(c *claims.Claim, can *feasible, r *ranking) {
 // others are counted in the ranking by code.
 func (s *solver) groupsOf(c *claims.Claim, can *feasible, r *ranking) (groups [][]*selection.PreparedCandidate) {
 	alternatives := c.Placement.Alternatives()
-	for len(s.groups) < alternatives {
-		s.groups = append(s.groups, nil)
+	for len(s.Cache.groups) < alternatives {
+		s.Cache.groups = append(s.Cache.groups, nil)
 	}
-	groups = s.groups[:alternatives]
+	groups = s.Cache.groups[:alternatives]
 	for i := range groups {
 		groups[i] = groups[i][:0]
 	}

@@ -79,8 +79,6 @@ type memory struct {
 	census *selection.Census
 	// bound are claims that were bound and are not known to Claims.
 	bound []*claims.Claim
-	// groups is where the candidates of each alternative are put.
-	groups [][]*selection.PreparedCandidate
 }
 
 // begin makes room for what is to be remembered.
@@ -157,6 +155,14 @@ func (s *Snapshot) Forget() {
 	clear(s.rankings)
 	clear(s.exhausted)
 	clear(s.feasible)
+}
+
+// Close gives the room of what was found out back to the Cache, for the next Snapshot. This one is not to be used any more.
+func (s *Snapshot) Close() {
+	if s.Cache != nil {
+		s.Cache.keep(s.feasible)
+	}
+	s.memory = memory{}
 }
 
 // Exhausted says that no server is left for the equivalence class of a claim.
