@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -103,7 +104,7 @@ func (v *scope) permitted(ctx context.Context) (loop.Progress, bool) {
 	if v.Gate == nil {
 		return loop.Progress{}, true
 	}
-	verdict, err := v.Gate.PermitBMC(ctx, v.bmc.Labels, fleet.BMCRestart)
+	verdict, err := v.Gate.Permit(ctx, machineWith(v.bmc.Labels), fleet.BMCRestart)
 	if err != nil {
 		return loop.Broken(err), false
 	}
@@ -138,10 +139,13 @@ func (v *scope) askForReset() func() {
 }
 
 // stillAsked returns the guard that reads past the cache, right before the request goes out (order 4), whether it is still
-// wanted.
+// wanted. It waits for what the gate says first, so that the read of the BMC is the last one.
 func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {
-	name, uid, generation := v.bmc.Name, v.bmc.UID, v.bmc.Generation
+	name, uid, generation, labels := v.bmc.Name, v.bmc.UID, v.bmc.Generation, maps.Clone(v.bmc.Labels)
 	return func(ctx context.Context) error {
+		if err := v.postponed(ctx, (*fleet.Gate).Recheck, labels); err != nil {
+			return err
+		}
 		now := &v1alpha1.BMC{}
 		if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, now); err != nil {
 			return unread(fmt.Errorf("the BMC object could not be read: %w", err))
@@ -151,16 +155,20 @@ func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {
 			stored == nil || stored.Status != metav1.ConditionTrue || !stored.LastTransitionTime.Equal(&at) {
 			return errors.New("the BMC object has changed meanwhile")
 		}
-		return v.postponed(ctx, now.Labels)
+		if !maps.Equal(now.Labels, labels) { // another freeze may cover it now
+			return v.postponed(ctx, (*fleet.Gate).Recheck, now.Labels)
+		}
+		return v.postponed(ctx, (*fleet.Gate).Look, labels)
 	}
 }
 
 // postponed says why the BMC may not be restarted any more, though it was permitted.
-func (v *scope) postponed(ctx context.Context, labels map[string]string) error {
+func (v *scope) postponed(ctx context.Context, ask func(*fleet.Gate, context.Context, *v1alpha1.Server, ...fleet.Action) (fleet.Verdict, error),
+	labels map[string]string) error {
 	if v.Gate == nil {
 		return nil
 	}
-	verdict, err := v.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
+	verdict, err := ask(v.Gate, ctx, machineWith(labels), fleet.BMCRestart)
 	if err != nil {
 		return unread(fmt.Errorf("what is frozen is not known: %w", err))
 	}
@@ -168,6 +176,11 @@ func (v *scope) postponed(ctx context.Context, labels map[string]string) error {
 		return &reset.PostponedError{Reason: verdict.Reason, Message: verdict.Message}
 	}
 	return nil
+}
+
+// machineWith is what the gate is asked about: the labels of a BMC are those of its servers.
+func machineWith(labels map[string]string) *v1alpha1.Server {
+	return &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
 }
 
 // unread postpones a restart for as long as the API server does not say whether it is still wanted.

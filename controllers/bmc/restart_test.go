@@ -229,7 +229,7 @@ func TestAFreezeThatComesRightBeforeAResetHoldsItBack(t *testing.T) {
 				w.annotate("b", restart)
 				sent := 0
 				w.devices["b"].answers = func() error { // as the client does right before it sends
-					if err := w.guard(w.bmc("b"))(t.Context()); err != nil {
+					if err := w.guard(w.bmc("b"))(w.t.Context()); err != nil {
 						return &redfish.NotAskedError{What: "the restart", Err: err}
 					}
 					sent++
@@ -294,7 +294,7 @@ func TestAnAPIServerThatFailsRightBeforeAResetOnlyDelaysIt(t *testing.T) {
 					if failures--; failures >= 0 {
 						reader.fails = errors.New("etcdserver: leader changed")
 					}
-					err := guard(t.Context())
+					err := guard(w.t.Context())
 					reader.fails = nil
 					if err != nil {
 						return &redfish.NotAskedError{What: "the restart", Err: err}

@@ -60,6 +60,10 @@ func (a Action) HeldBy(level policyv1alpha1.FreezeLevel) bool {
 	return mildest != "" && freeze.Strictness(level) >= freeze.Strictness(mildest)
 }
 
+// Uncached says that an action must not begin before an uncached read of the FleetControl lets it. A record reaches no
+// machine. A setting is repeated at every turn, and undone easily.
+func (a Action) Uncached() bool { return a != Record && a != Setting }
+
 // budgeted is how the budgets name an action; empty where none counts it.
 func (a Action) budgeted() policyv1alpha1.FleetAction {
 	switch a {

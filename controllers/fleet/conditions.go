@@ -20,7 +20,8 @@ import (
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
-// describe brings the conditions up to date.
+// describe brings the conditions up to date, and acknowledges the spec. The spec comes from the cache that Look reads, so
+// from then on no effect begins that the spec holds back.
 func describe(c *policyv1alpha1.FleetControl, now time.Time) {
 	c.Status.ObservedGeneration = c.Generation
 	set := func(kind string, is bool, reasons [2]string, message string) {

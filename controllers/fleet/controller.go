@@ -36,7 +36,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	}
 	requeued := &trigger.Source{}
 	again := func() { requeued.Trigger(policyv1alpha1.FleetControlName) }
-	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
+	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Interval: readInterval, ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
 	g.counters.changed = again
 	var err error
 	if g.complete, err = g.counters.follow(ctx, mgr.GetCache()); err != nil {

@@ -122,3 +122,21 @@ func TestTheConditionFrozenNamesTheStrictestLevel(t *testing.T) {
 		})
 	}
 }
+
+func TestAFreezeIsAcknowledgedByTheGenerationThatEachLookSees(t *testing.T) {
+	for name, c := range map[string]struct {
+		complete bool
+		want     int64
+	}{
+		"once every server is known": {true, 7},
+		"not while it starts":        {false, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
+			control.Status.ObservedGeneration = 6
+			if after, _ := reconciled(t, control, c.complete); after.Status.ObservedGeneration != c.want {
+				t.Errorf("it acknowledges generation %d, want %d", after.Status.ObservedGeneration, c.want)
+			}
+		})
+	}
+}

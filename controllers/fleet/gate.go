@@ -9,9 +9,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +23,8 @@ import (
 // Verdict says whether something may be done now.
 type Verdict struct {
 	Allowed bool
+	// Of is the action that is held back.
+	Of Action
 	// Reason is one word, for the condition: see the reasons of condition Withheld. Message says what holds the action
 	// back.
 	Reason, Message string
@@ -39,11 +41,14 @@ const askAgain = 15 * time.Second
 type Gate struct {
 	// Client reads the cache, Reader past it.
 	Client, Reader client.Reader
+	// Interval is the least time between the beginnings of two uncached reads of the FleetControl.
+	Interval time.Duration
 	// ObserveOnly holds everything back.
 	ObserveOnly bool
 	Now         func() time.Time
 
 	counters counters
+	fresh    sharedRead
 	// complete says that the counters know every server; nil for a gate that is asked about no other.
 	complete func() bool
 	// tripped tells the controller that the breaker has to be recorded as tripped.
@@ -81,37 +86,47 @@ func (g *Gate) HoldOn(ctx context.Context, labels map[string]string) (freeze.Hol
 	return freeze.On(c, labels, g.Now()), nil
 }
 
-// Permit says whether an action on a server is allowed now. What is allowed and counted by a budget counts from this call
-// on, before any write records it. An error means that the FleetControl could not be read; then nothing may be done.
+// Permit says whether an action on a server is allowed now, by the FleetControl as the cache has it. What is allowed and
+// counted by a budget counts from this call on, before any write records it. An error permits nothing. Recheck comes
+// between this and the effect.
 func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
-	return g.ask(ctx, server, action, g.spend)
+	return g.ask(ctx, g.Control, server, []Action{action}, g.spend)
 }
 
-// Recheck says whether an action that was permitted is still not held back, by a freeze or by the breaker: it may have
-// waited for its turn since. It reads the FleetControl as Permit does. Budgets are not asked, which count it already.
-func (g *Gate) Recheck(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
-	return g.ask(ctx, server, action, func(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict { return allowed })
-}
-
-// PermitBMC says whether an action on a BMC is allowed now. The labels of a BMC are those of its servers.
-func (g *Gate) PermitBMC(ctx context.Context, labels map[string]string, action Action) (Verdict, error) {
-	return g.Permit(ctx, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, action)
-}
-
-// ask holds an action against freezes and the breaker, and then against what else there is to hold it against.
-func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
-	further func(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict) (Verdict, error) {
-	if g.ObserveOnly {
-		return Verdict{Reason: v1alpha1.ReasonObserveOnly, Message: "the manager runs with --observe-only"}, nil
+// Recheck says whether actions that were permitted are still not held back, by a freeze or by the breaker. It waits for an
+// uncached read of the FleetControl that begins after this call, and an error permits nothing. It does not ask the budgets,
+// which count the actions already.
+func (g *Gate) Recheck(ctx context.Context, server *v1alpha1.Server, actions ...Action) (Verdict, error) {
+	from := g.Control
+	if slices.ContainsFunc(actions, Action.Uncached) {
+		from = func(ctx context.Context) (*policyv1alpha1.FleetControl, error) {
+			return g.fresh.get(ctx, g.Reader, g.Interval)
+		}
 	}
-	if action == Record {
+	return g.ask(ctx, from, server, actions, unspent)
+}
+
+// Look is the last look right before an effect: Recheck without a wait, by the FleetControl as the cache has it. A freeze
+// that the cache shows stops each effect that has not begun, however long ago it was rechecked.
+func (g *Gate) Look(ctx context.Context, server *v1alpha1.Server, actions ...Action) (Verdict, error) {
+	return g.ask(ctx, g.Control, server, actions, unspent)
+}
+
+// further is what an action is held against besides freezes and the breaker.
+type further func(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict
+
+func unspent(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict { return allowed }
+
+// ask holds actions against freezes and the breaker, and then against what else there is to hold them against.
+func (g *Gate) ask(ctx context.Context, from func(context.Context) (*policyv1alpha1.FleetControl, error), server *v1alpha1.Server,
+	actions []Action, also further) (Verdict, error) {
+	if g.ObserveOnly && len(actions) > 0 {
+		return Verdict{Of: actions[0], Reason: v1alpha1.ReasonObserveOnly, Message: "the manager runs with --observe-only"}, nil
+	}
+	if !slices.ContainsFunc(actions, func(a Action) bool { return a != Record }) {
 		return allowed, nil
 	}
-	from := g.Reader
-	if action == Setting {
-		from = g.Client // repeated at every turn, and undone easily
-	}
-	c, err := control(ctx, from)
+	c, err := from(ctx)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read FleetControl %s: %w", policyv1alpha1.FleetControlName, err)
 	}
@@ -119,20 +134,35 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 		return allowed, nil
 	}
 	if g.complete != nil && !g.complete() {
-		return Verdict{Reason: v1alpha1.ReasonStarting, Message: "the manager has not seen every server yet", Again: time.Second}, nil
+		return Verdict{Of: actions[0], Reason: v1alpha1.ReasonStarting, Message: "the manager has not seen every server yet", Again: time.Second}, nil
 	}
 	now := g.Now()
 	g.counters.mu.Lock()
 	defer g.counters.mu.Unlock()
 	counts := g.judge(c, now)
-	if hold := freeze.On(c, server.Labels, now); action.HeldBy(hold.Level) {
-		v := Verdict{Reason: hold.Reason, Message: hold.Message}
-		if !hold.Until.IsZero() {
-			v.Again = hold.Until.Sub(now)
+	hold := freeze.On(c, server.Labels, now)
+	for _, action := range actions {
+		if v := holdBack(hold, action, now); !v.Allowed {
+			return v, nil
 		}
-		return v, nil
+		if v := also(counts, server, action, now); !v.Allowed {
+			v.Of = action
+			return v, nil
+		}
 	}
-	return further(counts, server, action, now), nil
+	return allowed, nil
+}
+
+// holdBack says whether what is kept back on a server covers an action.
+func holdBack(hold freeze.Hold, action Action, now time.Time) Verdict {
+	if !action.HeldBy(hold.Level) {
+		return allowed
+	}
+	v := Verdict{Of: action, Reason: hold.Reason, Message: hold.Message}
+	if !hold.Until.IsZero() {
+		v.Again = hold.Until.Sub(now)
+	}
+	return v
 }
 
 // judge has the breaker of a FleetControl trip where it must, and returns what the FleetControl counts. It is called with

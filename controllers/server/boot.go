@@ -37,7 +37,11 @@ func (v bootShell) asClaimed(ctx context.Context) loop.Progress {
 // keepOwned brings the boot configuration of an owner to what the owner asks, and has the server name it.
 func (v bootShell) keepOwned(ctx context.Context, in boots.OwnedInput, owner client.Object, ref **v1alpha1.ObjectReference,
 	actions ...fleet.Action) loop.Progress {
-	if p, ok := v.permitted(ctx, append([]fleet.Action{fleet.Setting}, actions...)...); !ok {
+	actions = append([]fleet.Action{fleet.Setting}, actions...)
+	if p, ok := v.permitted(ctx, actions...); !ok {
+		return p
+	}
+	if p, ok := v.letBy(v.Gate.Recheck(ctx, v.server, actions...)); !ok {
 		return p
 	}
 	key := client.ObjectKeyFromObject(owner)

@@ -26,24 +26,36 @@ import (
 func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
 	for _, action := range actions {
 		verdict, err := v.Gate.Permit(ctx, v.server, action)
-		if err != nil {
-			return loop.Broken(err), false
-		}
-		if !verdict.Allowed {
-			verdict.Message = fmt.Sprintf("the %s is held back: %s", action, verdict.Message)
-			v.verdict = &verdict
-			return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
+		if p, ok := v.letBy(verdict, err); !ok {
+			return p, false
 		}
 	}
 	v.letThrough = true
 	return loop.Progress{}, true
 }
 
-// confirm asks the gate, and then looks past the cache, once in a reconcile, whether the server is as the decision took it
-// to be. It stands before every write to the API that cannot be undone; see guarded for writes to the BMC.
+// letBy records why the gate holds an action back, if it does.
+func (v *scope) letBy(verdict fleet.Verdict, err error) (loop.Progress, bool) {
+	if err != nil {
+		return loop.Broken(err), false
+	}
+	if !verdict.Allowed {
+		verdict.Message = fmt.Sprintf("the %s is held back: %s", verdict.Of, verdict.Message)
+		v.verdict = &verdict
+		return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
+	}
+	return loop.Progress{}, true
+}
+
+// confirm asks the gate, which waits for what is frozen by now, and then looks past the cache, once in a reconcile, whether
+// the server is as the decision took it to be. After a wait it looks again. It stands before every write to the API that
+// cannot be undone; see guarded for writes to the BMC.
 func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress, bool) {
-	if p, ok := v.permitted(ctx, action); !ok || v.confirmed {
+	if p, ok := v.permitted(ctx, action); !ok || (v.confirmed && !action.Uncached()) {
 		return p, ok
+	}
+	if p, ok := v.letBy(v.Gate.Recheck(ctx, v.server, action)); !ok {
+		return p, false
 	}
 	d := v.decided()
 	d.stored = &v.stored
@@ -51,7 +63,7 @@ func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 		return p, false
 	}
 	v.confirmed = true
-	return loop.Progress{}, true
+	return v.letBy(v.Gate.Look(ctx, v.server, action))
 }
 
 // confirmClaim stands before a write to the server alone, for which only the claim could differ from what is known: the API server
@@ -91,11 +103,15 @@ type call func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Id
 
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
-// for its turn (order 4: it is read uncached, after queueing).
+// for its turn (order 4: it is read uncached, after queueing). It waits for the gate first, so that the read of the server is
+// the last one.
 func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
 	d, uri, want := v.decided(actions...), v.server.Spec.SystemURI, v.want()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
+			if err := d.heldBack(ctx, actions); err != nil {
+				return err
+			}
 			stale, err := d.stale(ctx)
 			if err != nil {
 				return &power.PostponedError{Cause: fmt.Errorf("not asked, because the server could not be read: %w", err)}
@@ -103,7 +119,7 @@ func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context,
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
 			}
-			return d.heldBack(ctx, actions)
+			return d.held(d.Gate.Look(ctx, d.server, actions...))
 		}), bmc, uri, want)
 	}
 }
@@ -135,14 +151,16 @@ func (v *scope) decided(actions ...fleet.Action) decided {
 
 // heldBack says why one of the actions may not be done any more, though it was permitted.
 func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
-	for _, action := range actions {
-		verdict, err := d.Gate.Recheck(ctx, d.server, action)
-		if err != nil {
-			return &power.PostponedError{Cause: fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
-		}
-		if !verdict.Allowed {
-			return &power.PostponedError{Cause: fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
-		}
+	return d.held(d.Gate.Recheck(ctx, d.server, actions...))
+}
+
+// held is the error that postpones what the gate holds back.
+func (d decided) held(verdict fleet.Verdict, err error) error {
+	if err != nil {
+		return &power.PostponedError{Cause: fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
+	}
+	if !verdict.Allowed {
+		return &power.PostponedError{Cause: fmt.Errorf("not asked, because the %s is held back meanwhile: %s", verdict.Of, verdict.Message)}
 	}
 	return nil
 }

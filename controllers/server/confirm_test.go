@@ -326,3 +326,53 @@ func TestNothingIsAskedWhileItCannotBeToldWhatIsFrozen(t *testing.T) {
 		}
 	})
 }
+
+func TestTheServerIsReadAfterTheWaitForTheGateAndTheCacheIsTheLastLook(t *testing.T) {
+	night := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+	night.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "night", Level: policyv1alpha1.FreezeAll}}
+	for name, c := range map[string]struct {
+		action  fleet.Action
+		freezes bool // while the server is read
+		reads   []string
+		ok      bool
+	}{
+		"a record reads nothing twice": {fleet.Record, false, nil, true},
+		"a wipe":                       {fleet.Wipe, false, []string{"FleetControl", "Server", "ServerClaim"}, true},
+		"a wipe that is frozen while the server is read": {fleet.Wipe, true, []string{"FleetControl", "Server", "ServerClaim"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
+				var reads []string
+				freezes := false
+				live := interceptor.NewClient(w.api, interceptor.Funcs{
+					Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+						kind := reflect.TypeOf(o).Elem().Name()
+						if kind != "ServerInventory" { // asked for in both spellings of its name
+							reads = append(reads, kind)
+						}
+						if freezes && kind == "Server" {
+							if err := api.Create(ctx, night.DeepCopy()); err != nil {
+								t.Error(err)
+							}
+						}
+						return api.Get(ctx, key, o, opts...)
+					},
+				})
+				w.manager.Reader, w.manager.Gate.Reader = live, live
+				v := w.manager.observe(t)
+				if p, ok := v.confirm(t.Context(), fleet.Record); !ok {
+					t.Fatalf("not confirmed: %+v", p)
+				}
+				reads, freezes = nil, c.freezes
+				p, ok := v.confirm(t.Context(), c.action)
+				if ok != c.ok || (!ok && p.Reason != v1alpha1.ReasonFrozen) {
+					t.Errorf("confirmed %t, %+v", ok, p)
+				}
+				if !slices.Equal(reads, c.reads) {
+					t.Errorf("reads past the cache: %v, want %v", reads, c.reads)
+				}
+			})
+		})
+	}
+}

@@ -63,7 +63,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 
 	It("freeze some servers for a while, in the name of whoever asks", func(ctx SpecContext) {
 		frozen(ctx)
-		got := operator.says(ctx, "freeze", "-l", "rack=frozen", "--for", "2h", "--reason", "Switch upgrade, rack 1")
+		got := operator.says(ctx, "freeze", "-l", "rack=frozen", "--for", "2h", "--reason", "Switch upgrade, rack 1", "--timeout", "0")
 		Expect(got.code).To(BeZero(), got.err)
 		Expect(got.out).To(And(HavePrefix(`freeze "switch-upgrade-rack-1" (Destructive) by olga: Switch upgrade, rack 1, until `),
 			ContainSubstring("; it covers 1 of ")))
@@ -74,10 +74,28 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 		Expect(fleet(ctx).ManagedFields).To(ContainElement(HaveField("Manager", "metalaw-cli")))
 	})
 
+	It("wait for the manager to acknowledge a freeze, and say where it does not", func(ctx SpecContext) {
+		got := operator.says(ctx, "freeze", "--name", "alone", "--reason", "no manager runs", "--timeout", "1s")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(HavePrefix(`freeze "alone" (Destructive) by olga: no manager runs; it covers `))
+		Expect(got.err).To(HavePrefix("metalaw: the freeze is stored, but no manager has acknowledged it yet"))
+		Expect(names(ctx)).To(Equal([]string{"alone"}))
+		Expect(viewer.says(ctx, "fleet", "status").out).To(HavePrefix("Not acknowledged: "))
+
+		c := fleet(ctx)
+		before := c.DeepCopy()
+		c.Status.ObservedGeneration = c.Generation + 1
+		Expect(admin.Status().Patch(ctx, c, client.MergeFrom(before))).To(Succeed())
+		got = operator.says(ctx, "freeze", "--name", "seen", "--reason", "a manager runs")
+		Expect(got.code).To(BeZero(), got.err)
+		Expect(got.out).To(HaveSuffix("; the manager has acknowledged it\n"))
+		Expect(viewer.says(ctx, "fleet", "status").out).To(HavePrefix("Freezes:"))
+	})
+
 	It("freeze the fleet besides, and never twice under one name", func(ctx SpecContext) {
 		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade}})
-		Expect(operator.says(ctx, "freeze", "--level", "All", "--reason", "wrong bundle", "--name", "inc-7", "-o", "json").out).To(MatchJSON(
-			`{"name":"inc-7","level":"All","reason":"wrong bundle","by":"olga"}`))
+		Expect(operator.says(ctx, "freeze", "--level", "All", "--reason", "wrong bundle", "--name", "inc-7", "--timeout", "0", "-o", "json").out).To(MatchJSON(
+			`{"name":"inc-7","level":"All","reason":"wrong bundle","by":"olga","acknowledged":false,"inFlight":[]}`))
 		got := operator.says(ctx, "freeze", "--reason", "again", "--name", "inc-7")
 		Expect(got.code).To(Equal(1))
 		Expect(got.err).To(ContainSubstring(`freeze "inc-7" (All) by olga: wrong bundle stands already`))
@@ -135,7 +153,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 		By("a freeze that somebody adds while the question stands")
 		person = operator.talks(ctx, "unfreeze", "--all")
 		person.awaits("unfreeze: 1 freeze? [y/N] ")
-		Expect(operator.says(ctx, "freeze", "--reason", "meanwhile").code).To(BeZero())
+		Expect(operator.says(ctx, "freeze", "--reason", "meanwhile", "--timeout", "0").code).To(BeZero())
 		person.answers("y")
 		Expect(person.ends()).To(Equal(1))
 		Expect(person.heard()).To(And(ContainSubstring("lifted freeze \"switch-upgrade-rack-1\" (Destructive) by olga"),
@@ -166,7 +184,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 		for range cap(done) {
 			go func() {
 				defer GinkgoRecover()
-				done <- operator.says(ctx, "freeze", "--reason", "at once")
+				done <- operator.says(ctx, "freeze", "--reason", "at once", "--timeout", "0")
 			}()
 		}
 		for range cap(done) {

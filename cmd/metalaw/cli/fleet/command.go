@@ -5,7 +5,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +33,7 @@ func Commands() []*cobra.Command {
 func freezeCommand() *cobra.Command {
 	flags, r := &access.Flags{}, &freezeRequest{}
 	var wanted policyv1alpha1.Freeze
+	var timeout time.Duration
 	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:   "freeze --reason TEXT [-l SELECTOR] [--level Destructive|All] [--for DURATION | --until TIME] [--name NAME]",
@@ -42,7 +42,10 @@ func freezeCommand() *cobra.Command {
 			"or erases data: wipes, power-off, resets. Level All holds back everything that reaches a machine or changes what it " +
 			"boots. What is begun already is not cut off. Deadlines do not run while a server is held back, and its condition Withheld says why. " +
 			"A freeze ends when a user unfreezes it, or by itself at --until or after --for.\n\n" +
-			"Exit codes: 0 the freeze holds. 1 it could not be stored, or the name is taken. 2 the command line makes no sense.",
+			"The command returns when the leading manager has acknowledged the freeze: from then on no act on a machine begins that it holds " +
+			"back. It lists what is in flight on the servers. Where no manager runs, give --timeout 0.\n\n" +
+			"Exit codes: 0 the freeze holds; with --timeout 0, it is stored. 1 it could not be stored, the name is taken, or no manager " +
+			"acknowledged it in time. 2 the command line makes no sense.",
 		Example: "  # Everything that stops machines or erases disks, in one rack, for two hours\n" +
 			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
 			"  # The whole fleet, all of it, until a user unfreezes it\n" +
@@ -52,12 +55,15 @@ func freezeCommand() *cobra.Command {
 				return err
 			}
 			r.bounded = cmd.Flags().Changed("for")
+			if timeout < 0 {
+				return usage.Errorf("--timeout must not be negative; 0 does not wait")
+			}
 			wanted, err = r.freeze(time.Now())
 			return err
 		},
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
 			wanted.By = flags.WhoAmI(ctx, c)
-			return addFreeze(ctx, c, t, wanted, output)
+			return addFreeze(ctx, c, t, wanted, timeout, output)
 		}),
 	}
 	flags.Register(cmd)
@@ -68,38 +74,10 @@ func freezeCommand() *cobra.Command {
 	f.DurationVar(&r.lasts, "for", 0, "how long it lasts, such as 2h; for ever where neither this nor --until is given")
 	f.StringVar(&r.until, "until", "", "when it ends: 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine")
 	f.StringVar(&r.name, "name", "", "name of the freeze; made from the reason where it is left out")
+	f.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait for the manager to acknowledge it; 0 does not wait")
 	output.Register(cmd)
 	terminal.Offer(cmd, "level", []string{"Destructive", "All"})
 	return cmd
-}
-
-func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, output terminal.Output) error {
-	var over []string
-	wanted := f // each attempt finds its own free name
-	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
-		added, ended, err := add(control, wanted, time.Now())
-		if err != nil {
-			return false, err
-		}
-		f, over = added, ended
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	output.Show(t, f, func() {
-		words := freeze.Words(&f)
-		// Who may freeze and not read servers is not told how many there are.
-		var list v1alpha1.ServerList
-		if err := c.List(ctx, &list); err == nil {
-			words += fmt.Sprintf("; it covers %d of %d servers", covered(&f, list.Items), len(list.Items))
-		}
-		if len(over) > 0 {
-			words += fmt.Sprintf("; taken off, because it had ended: %s", strings.Join(over, ", "))
-		}
-		t.Printf("%s\n", terminal.Plain(words))
-	})
-	return nil
 }
 
 func unfreezeCommand() *cobra.Command {

@@ -23,7 +23,10 @@ import (
 
 // status is what holds the fleet back at a moment.
 type status struct {
-	Servers  int              `json:"servers"`
+	Servers int `json:"servers"`
+	// NotAcknowledged says that the manager may still go by what was stored before.
+	NotAcknowledged bool `json:"notAcknowledged,omitempty"`
+
 	Freezes  []freezeStatus   `json:"freezes"`
 	Budgets  []budgetStatus   `json:"budgets"`
 	Breaker  *breakerStatus   `json:"breaker,omitempty"`
@@ -81,7 +84,8 @@ type withheldStatus struct {
 // statusOf puts together what a FleetControl and the servers say. Budgets are counted here, by the manager's own rules:
 // the FleetControl's status shows them only while somebody waits for one.
 func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory, now time.Time) status {
-	s := status{Servers: len(servers), Freezes: []freezeStatus{}, Budgets: []budgetStatus{}, Withheld: []withheldStatus{}}
+	s := status{Servers: len(servers), NotAcknowledged: notAcknowledged(c), Freezes: []freezeStatus{}, Budgets: []budgetStatus{},
+		Withheld: []withheldStatus{}}
 	for i := range c.Spec.Freezes {
 		f := &c.Spec.Freezes[i]
 		one := freezeStatus{Name: f.Name, Level: f.Level, Reason: f.Reason, By: f.By, Until: f.Until,
@@ -130,6 +134,10 @@ func covered(f *policyv1alpha1.Freeze, servers []v1alpha1.Server) int {
 type page struct{ *terminal.Terminal }
 
 func (p *page) show(s *status) {
+	if s.NotAcknowledged {
+		p.Printf("%s: the manager has not taken up the last change of FleetControl; it may still act by the former one\n\n",
+			p.Paint(terminal.Bad, "Not acknowledged", 0))
+	}
 	for i, section := range []func(*status){p.freezes, p.budgets, p.breaker, p.withheld} {
 		if i > 0 {
 			p.Printf("\n")
