@@ -111,7 +111,8 @@ func TestWhatABMCShowedIsHandedOverOnce(t *testing.T) {
 		asked     bool
 	}{
 		"to the first who asks":            {asked: false},
-		"not when it is old":               {age: time.Hour, asked: true},
+		"within five minutes":              {age: 4 * time.Minute, asked: false},
+		"not when it is older":             {age: 6 * time.Minute, asked: true},
 		"not after a write":                {meanwhile: func(p *Pool) { p.clients["bmc"].wrote() }, asked: true},
 		"not when it is to be tried again": {meanwhile: func(p *Pool) { p.Retry("bmc") }, asked: true},
 	} {
