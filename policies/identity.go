@@ -47,10 +47,12 @@ func IdentityOf(same bool, uuid string) string {
 	}
 }
 
+var uuidDigits = strings.NewReplacer("-", "", "{", "", "}", "")
+
 // namesNobody says that a UUID is left out, or is all zeros or all ones.
 func namesNobody(uuid string) bool {
 	text := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(uuid)), "urn:uuid:")
-	digits := strings.NewReplacer("-", "", "{", "", "}", "").Replace(text)
+	digits := uuidDigits.Replace(text)
 	return strings.Trim(digits, "0") == "" || strings.Trim(digits, "f") == ""
 }
 

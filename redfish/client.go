@@ -61,6 +61,7 @@ type memory struct {
 	habits        habits
 	listed        map[string]listedSystem // by URI; see SystemDetail
 	uncleared     map[string]stays        // by URI; see clearing
+	handed        *ManagerSnapshot        // what the next Manager returns; see Pool.Park
 	writes        int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
 }
 
@@ -115,7 +116,7 @@ func (c *client) learn(change func(m *memory)) {
 // wrote makes what was listed so far, and what is being listed, no longer stand for a read of a system.
 func (c *client) wrote() {
 	c.learn(func(m *memory) {
-		m.listed = nil
+		m.listed, m.handed = nil, nil
 		m.writes++
 	})
 }
@@ -124,7 +125,7 @@ func (c *client) wrote() {
 func (c *client) forgetTopology() {
 	c.learn(func(m *memory) {
 		m.root, m.managerURI, m.systemURIs, m.listedAt, m.listed = nil, "", nil, time.Time{}, nil
-		m.managerProven = false
+		m.managerProven, m.handed = false, nil
 		m.resetTypes = map[string][]string{}
 	})
 }

@@ -36,7 +36,7 @@ type freshRoot struct {
 }
 
 // Probe asks whether a Redfish service answers at the endpoint: one GET of /redfish/v1/, without credentials. Nil means
-// yes. A client for the same endpoint that is made within a minute does not ask again.
+// yes. A client for the same endpoint that is made within PoolOptions.HandOver does not ask again.
 func (p *Pool) Probe(ctx context.Context, endpoint Endpoint) error {
 	root, err := p.probeService(ctx, endpoint)
 	if err != nil {
@@ -64,9 +64,10 @@ func (p *Pool) seed(c *client) {
 	}
 }
 
-// Park drops the client for key as Forget does, but keeps its session for a minute: a Get for another key with the same
-// endpoint and credentials goes on with it. An unknown key is fine.
-func (p *Pool) Park(key string) {
+// Park drops the client for key as Forget does, but keeps its session for PoolOptions.HandOver: a Get for another key with
+// the same endpoint and credentials goes on with it. seen is what its Manager returned: the first Manager after that Get
+// returns it once more and asks nothing, unless something was written to the BMC meanwhile. An unknown key is fine.
+func (p *Pool) Park(key string, seen ManagerSnapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.clients[key]
@@ -79,6 +80,7 @@ func (p *Pool) Park(key string) {
 		former.timer.Stop()
 		p.giveBack(former.client)
 	}
+	c.learn(func(m *memory) { m.handed = &seen })
 	waiting := &parked{client: c}
 	p.parked[at] = waiting
 	waiting.timer = time.AfterFunc(p.options.HandOver, func() {
@@ -105,4 +107,14 @@ func (p *Pool) adopt(key string, endpoint Endpoint, credentials Credentials) *cl
 	c.key = key
 	c.mu.Unlock()
 	return c
+}
+
+// takeOver returns, once, what was handed over with the client.
+func (c *client) takeOver() (ManagerSnapshot, bool) {
+	var seen *ManagerSnapshot
+	c.learn(func(m *memory) { seen, m.handed = m.handed, nil })
+	if seen == nil || c.login.closed.Load() || time.Since(seen.TakenAt) > c.options.HandOver {
+		return ManagerSnapshot{}, false
+	}
+	return *seen, true
 }

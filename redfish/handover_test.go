@@ -4,6 +4,7 @@ package redfish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestAParkedClientIsTakenOverByWhoAsksForTheSame(t *testing.T) {
 			if _, err := found.Manager(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			pool.Park("found")
+			pool.Park("found", ManagerSnapshot{})
 			pool.Forget("found") // it is nobody's any more
 			e := f.endpoint()
 			if c.endpoint != nil {
@@ -58,7 +59,7 @@ func TestAParkedClientReportsUnderItsNewKey(t *testing.T) {
 	if _, err := pool.Get("found", f.endpoint(), login0).Manager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pool.Park("found")
+	pool.Park("found", ManagerSnapshot{})
 	keys = nil
 	if err := read(t, pool.Get("bmc", f.endpoint(), login0)); err != nil || strings.Join(keys, " ") != "bmc" {
 		t.Errorf("%v: requests of %v", err, keys)
@@ -76,7 +77,7 @@ func TestAClientThatStaysParkedGivesItsSessionBack(t *testing.T) {
 	if _, err := pool.Get("found", f.endpoint(), login0).Manager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pool.Park("found")
+	pool.Park("found", ManagerSnapshot{})
 	select {
 	case <-ended:
 	case <-t.Context().Done():
@@ -102,6 +103,66 @@ func TestAProbeCountsAsOtherRequestsDo(t *testing.T) {
 	<-pool.fleet
 }
 
+func TestWhatABMCShowedIsHandedOverOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		// age is how old it is, and meanwhile what happens before it is asked for.
+		age       time.Duration
+		meanwhile func(*Pool)
+		asked     bool
+	}{
+		"to the first who asks":            {asked: false},
+		"within five minutes":              {age: 4 * time.Minute, asked: false},
+		"not when it is older":             {age: 6 * time.Minute, asked: true},
+		"not after a write":                {meanwhile: func(p *Pool) { p.clients["bmc"].wrote() }, asked: true},
+		"not when it is to be tried again": {meanwhile: func(p *Pool) { p.Retry("bmc") }, asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			pool := poolOf(t)
+			seen, err := pool.Get("found", f.endpoint(), login0).Manager(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen.TakenAt = seen.TakenAt.Add(-c.age)
+			pool.Park("found", seen)
+			taken := pool.Get("bmc", f.endpoint(), login0)
+			if c.meanwhile != nil {
+				c.meanwhile(pool)
+			}
+			f.seen()
+			for again := range 2 {
+				got, err := taken.Manager(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				asked := len(f.seen()) > 0
+				if want := c.asked || again > 0; asked != want {
+					t.Errorf("call %d asked the BMC: %t, want %t", again+1, asked, want)
+				}
+				if !asked && !cmp.Equal(got, seen) {
+					t.Errorf("handed over %s", cmp.Diff(seen, got))
+				}
+			}
+		})
+	}
+}
+
+func TestAClientThatWasDroppedHandsNothingOver(t *testing.T) {
+	f := newFake(t)
+	pool := poolOf(t)
+	seen, err := pool.Get("found", f.endpoint(), login0).Manager(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Park("found", seen)
+	taken := pool.Get("bmc", f.endpoint(), login0)
+	pool.Forget("bmc")
+	pool.closing.Wait()
+	if _, err := taken.Manager(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("it answered with %v", err)
+	}
+}
+
 // What a BMC is asked from the moment it is found until the power of its system is known.
 func TestABMCThatIsFoundIsLoggedInToOnce(t *testing.T) {
 	f := emulator.New(emulator.Options{Network: "127.69.0.0/16"})
@@ -118,8 +179,8 @@ func TestABMCThatIsFoundIsLoggedInToOnce(t *testing.T) {
 	steps := []func(context.Context) error{
 		func(ctx context.Context) error { return pool.Probe(ctx, e) },
 		func(ctx context.Context) error {
-			_, err := pool.Get("endpoint", e, right).Manager(ctx)
-			pool.Park("endpoint")
+			seen, err := pool.Get("endpoint", e, right).Manager(ctx)
+			pool.Park("endpoint", seen)
 			return err
 		},
 		func(ctx context.Context) error { _, err := pool.Get("bmc", e, right).Manager(ctx); return err },
@@ -138,7 +199,7 @@ func TestABMCThatIsFoundIsLoggedInToOnce(t *testing.T) {
 		got[fmt.Sprintf("%s %s", r.Method, r.Pattern)] = r.Count
 	}
 	if diff := cmp.Diff(map[string]int{
-		"GET /redfish/v1": 1, "POST /redfish/v1/SessionService/Sessions": 1, "GET /redfish/v1/Managers/{manager}": 2, "GET /redfish/v1/Systems": 1,
+		"GET /redfish/v1": 1, "POST /redfish/v1/SessionService/Sessions": 1, "GET /redfish/v1/Managers/{manager}": 1, "GET /redfish/v1/Systems": 1,
 		"GET /redfish/v1/Systems/{system}/EthernetInterfaces": 1,
 	}, got); diff != "" {
 		t.Errorf("requests (-want +got)\n%s", diff)

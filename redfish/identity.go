@@ -20,11 +20,13 @@ func SameSystem(want, got Identity) bool {
 	return wantSerial != "" && strings.EqualFold(wantSerial, gotSerial)
 }
 
+var uuidDigits = strings.NewReplacer("urn:uuid:", "", "{", "", "}", "", "-", "")
+
 // cleanUUID brings a UUID to lower case with dashes; placeholders become empty. Text that is not a UUID is kept in
 // lower case, because it still tells systems apart.
 func cleanUUID(raw string) string {
 	text := strings.ToLower(strings.TrimSpace(raw))
-	digits := strings.NewReplacer("urn:uuid:", "", "{", "", "}", "", "-", "").Replace(text)
+	digits := uuidDigits.Replace(text)
 	if len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == "" {
 		text = digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 	}

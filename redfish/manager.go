@@ -40,6 +40,10 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 		return ManagerSnapshot{}, err
 	}
 	defer cancel()
+	if seen, ok := c.takeOver(); ok {
+		return seen, nil
+	}
+	asked := time.Now()
 	doc, systems, err := op.managerAndSystems()
 	if err != nil {
 		return ManagerSnapshot{}, err
@@ -60,6 +64,7 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 		SystemURIs:      systems.uris,
 		Listed:          systems.listed,
 		Unreadable:      systems.unreadable,
+		TakenAt:         asked,
 	}, nil
 }
 

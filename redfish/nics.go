@@ -103,9 +103,11 @@ func hostNICs(members []member) (nics []NIC, incomplete bool) {
 	return nics, incomplete
 }
 
+var macDigits = strings.NewReplacer(":", "", "-", "", ".", "", " ", "")
+
 // cleanMAC brings an EUI-48 address to lower case with colons. Group addresses, all zeros and anything else are refused.
 func cleanMAC(raw string) (string, bool) {
-	digits := strings.NewReplacer(":", "", "-", "", ".", "", " ", "").Replace(raw)
+	digits := macDigits.Replace(raw)
 	octets, err := hex.DecodeString(digits)
 	if err != nil || len(octets) != 6 || octets[0]&1 != 0 {
 		return "", false

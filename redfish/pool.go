@@ -43,7 +43,8 @@ type PoolOptions struct {
 	// ShowPause is how long a boot override may take to show before it is read once more, doubled with each of four such
 	// reads; default 1 s.
 	ShowPause time.Duration
-	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 1 min.
+	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 5 min: with a
+	// slow API server it takes a while until there is an object for what was found.
 	HandOver time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
 	CloseTimeout time.Duration
@@ -77,7 +78,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orDefault(&o.RetryPause, time.Minute)
 	orDefault(&o.BusyPause, 250*time.Millisecond)
 	orDefault(&o.ShowPause, time.Second)
-	orDefault(&o.HandOver, time.Minute)
+	orDefault(&o.HandOver, 5*time.Minute)
 	orDefault(&o.CloseTimeout, 5*time.Second)
 	orDefault(&o.BreakerBase, time.Second)
 	orDefault(&o.BreakerMax, time.Minute)

@@ -161,6 +161,8 @@ type ManagerSnapshot struct {
 	// Unreadable lists members of the systems collection whose read failed. While it is not empty, a system that is
 	// missing from SystemURIs must not be taken for gone.
 	Unreadable []string
+	// TakenAt is when the BMC was asked. That is before the call where the answer was handed over; see Pool.Park.
+	TakenAt time.Time
 }
 
 // PowerAction is one disruptive request.

@@ -42,21 +42,30 @@ func newLogger(level string, to io.Writer) (logr.Logger, error) {
 // itself, such as at each first start, when there is no certificate yet; where in the library that is tells nobody anything.
 const rotation = "cert-rotation"
 
-// calm is a sink that tells errors which pass by themselves as what they are: news, without a stack trace.
+// calm is a sink that tells errors which pass by themselves as what they are: news, without a stack trace. It keeps the values
+// that go with a logger until a line is written: each reconcile has a logger of its own, and few write anything.
 type calm struct {
 	logr.LogSink
 	// brief writes to the same place, and no stack trace.
 	brief logr.LogSink
 	// bare writes of an error its words alone, and not where it arose.
 	bare bool
+	// values go with each line.
+	values []any
 }
 
+// Info implements logr.LogSink.
+func (c calm) Info(level int, message string, more ...any) {
+	c.LogSink.Info(level, message, slices.Concat(c.values, more)...)
+}
+
+// Error implements logr.LogSink.
 func (c calm) Error(err error, message string, more ...any) {
 	if !passes(err) {
 		if c.bare && err != nil {
 			err = errors.New(err.Error())
 		}
-		c.LogSink.Error(err, message, more...)
+		c.LogSink.Error(err, message, slices.Concat(c.values, more)...)
 		return
 	}
 	if c.Enabled(0) {
@@ -64,16 +73,19 @@ func (c calm) Error(err error, message string, more ...any) {
 	}
 }
 
+// WithValues implements logr.LogSink.
 func (c calm) WithValues(more ...any) logr.LogSink {
-	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...), bare: c.bare}
+	c.values = slices.Concat(c.values, more)
+	return c
 }
 
+// WithName implements logr.LogSink.
 func (c calm) WithName(name string) logr.LogSink {
-	brief := c.brief.WithName(name)
+	c.LogSink, c.brief = c.LogSink.WithName(name), c.brief.WithName(name)
 	if name == rotation {
-		return calm{LogSink: brief, brief: brief, bare: true}
+		c.LogSink, c.bare = c.brief, true
 	}
-	return calm{LogSink: c.LogSink.WithName(name), brief: brief, bare: c.bare}
+	return c
 }
 
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and

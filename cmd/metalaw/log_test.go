@@ -112,6 +112,40 @@ func TestACertificateThatIsToBeMadeIsToldWithoutAStackTrace(t *testing.T) {
 	}
 }
 
+func TestTheValuesOfALoggerAreLookedAtForALineAlone(t *testing.T) {
+	var out bytes.Buffer
+	logger, err := newLogger("info", &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var looked looks
+	logger = logger.WithName("controller").WithValues("server", &looked, "try", 1)
+	logger.V(1).Info("detail")
+	if looked != 0 || out.Len() != 0 {
+		t.Errorf("looked at %d times for a line that is not written", looked)
+	}
+	logger.WithValues("try", 2, "last", true).Info("news", "state", "Ready")
+	logger.Info("news")
+	if looked != 2 {
+		t.Errorf("looked at %d times for two lines", looked)
+	}
+	for _, want := range []string{`"server":"a","try":1,"try":2,"last":true,"state":"Ready"}`, `"server":"a","try":1}`} {
+		line, _ := out.ReadString('\n')
+		if !strings.HasSuffix(strings.TrimSpace(line), want) {
+			t.Errorf("wrote %s, want it to end with %s", line, want)
+		}
+	}
+}
+
+// looks counts how often a value was looked at.
+type looks int
+
+// MarshalLog implements logr.Marshaler.
+func (l *looks) MarshalLog() any {
+	*l++
+	return "a"
+}
+
 // traced is an error that tells where it arose, as those of some libraries do.
 type traced struct{ error }
 

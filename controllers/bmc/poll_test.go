@@ -212,3 +212,23 @@ func TestAnIdentityIsAsOldAsTheListThatShowedIt(t *testing.T) {
 		}
 	})
 }
+
+func TestAReadingThatWasHandedOverIsAsOldAsItIs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		d, taken := w.devices["b"], time.Now()
+		d.change(func(d *device) { d.manager.TakenAt = taken })
+		time.Sleep(2 * time.Minute)
+		if again := w.rest("b"); again < time.Minute || again > 66*time.Second {
+			t.Errorf("it is read again after %s, want a minute, and up to a tenth more: three minutes after it was taken", again)
+		}
+		if got := w.subject.cache.Reading(w.subject.names.get("b")); !got.Begun.Equal(taken) || !got.At.Equal(taken) {
+			t.Errorf("begun at %s and taken at %s, want %s", got.Begun, got.At, taken)
+		}
+	})
+}
+
+func TestWhenAReadingWasTakenMakesNoDifference(t *testing.T) {
+	if !Same(Reading{TakenAt: time.Unix(1, 0)}, Reading{TakenAt: time.Unix(2, 0)}) {
+		t.Error("two readings that show the same differ")
+	}
+}

@@ -20,6 +20,8 @@ type Reading struct {
 	Manager redfish.ManagerSnapshot
 	// Systems are in the BMC's order.
 	Systems []System
+	// TakenAt is when the BMC was asked, which may be before the read: what found it hands its reading over.
+	TakenAt time.Time
 }
 
 // System is one system behind a BMC.
@@ -36,7 +38,10 @@ type System struct {
 }
 
 // Same says that two readings are equal in everything that is acted upon.
-func Same(a, b Reading) bool { return reflect.DeepEqual(a, b) }
+func Same(a, b Reading) bool {
+	a.TakenAt = b.TakenAt
+	return reflect.DeepEqual(a, b)
+}
 
 // identityFor is how long the identity of a system is taken for granted; a read of the BMC is one request in between. Each
 // read of its Server compares it, and a difference makes the BMC forget it.
@@ -86,8 +91,8 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 			known[listed.URI] = remembered{identity: listed.Identity, at: listed.TakenAt}
 		}
 	}
-	manager.Listed = nil // the rest of it is not the BMC's
-	reading := Reading{Manager: manager}
+	reading := Reading{Manager: manager, TakenAt: manager.TakenAt}
+	reading.Manager.Listed, reading.Manager.TakenAt = nil, time.Time{} // the rest of the list is not the BMC's
 	for _, uri := range manager.SystemURIs {
 		if old, ok := known[uri]; ok && r.now().Sub(old.at) < identityFor {
 			reading.Systems = append(reading.Systems, System{URI: uri, Identity: old.identity})

@@ -122,6 +122,7 @@ func newSubject(o Options, requeue func(name string)) *subject {
 	}
 	s.cache = hardware.NewCache(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.systemsRead.read, Same: Same, Timeout: readTimeout, Now: o.now,
+		TakenAt: func(r Reading) time.Time { return r.TakenAt },
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
 			requeue(bmc)

@@ -18,8 +18,8 @@ import (
 type Clients interface {
 	Get(key string, endpoint redfish.Endpoint, credentials redfish.Credentials) redfish.BMC
 	Forget(key string)
-	// Park is Forget, for a client that is about to be asked for under another key.
-	Park(key string)
+	// Park is Forget, for a client that is about to be asked for under another key, with what it read of its BMC.
+	Park(key string, seen redfish.ManagerSnapshot)
 	// Probe asks for the service alone, without credentials.
 	Probe(ctx context.Context, endpoint redfish.Endpoint) error
 }
@@ -214,11 +214,11 @@ func (p *prober) try(ctx context.Context, key string, q question) answer {
 		if p.resting(account) {
 			continue
 		}
-		_, err := p.Clients.Get(key, q.endpoint, candidate).Manager(ctx)
+		seen, err := p.Clients.Get(key, q.endpoint, candidate).Manager(ctx)
 		var auth *redfish.AuthError
 		switch {
 		case err == nil:
-			p.Clients.Park(key) // the BMC object that is made next goes on with the session
+			p.Clients.Park(key, seen) // the BMC object that is made next goes on with the session, and with what was read
 			return answer{outcome: accepted, credentials: candidate, pin: pin}
 		case errors.As(err, &auth):
 			p.rest(account)

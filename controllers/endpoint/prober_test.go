@@ -26,7 +26,7 @@ func (d *fakeDevice) Get(_ string, _ redfish.Endpoint, c redfish.Credentials) re
 }
 
 func (*fakeDevice) Forget(string)                                 {}
-func (*fakeDevice) Park(string)                                   {}
+func (*fakeDevice) Park(string, redfish.ManagerSnapshot)          {}
 func (*fakeDevice) Probe(context.Context, redfish.Endpoint) error { return nil }
 
 type fakeClient struct {

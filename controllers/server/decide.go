@@ -3,6 +3,7 @@
 package server
 
 import (
+	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/operations"
@@ -68,18 +69,20 @@ func (v gateShell) settle() engine.Decision {
 // recent. One of the entry before serves this one as well while it is recent: a move by itself changes nothing about the
 // machine. A reading that a decision waited for is recent enough however long the queue was.
 func (v *scope) fresh() bool {
-	if !v.reading.Reachable() || v.facts.BMC.Identity != policies.IdentitySame {
+	return v.facts.BMC.Identity == policies.IdentitySame && v.recent(v.reading)
+}
+
+// recent is fresh without a look at whose reading it is.
+func (v *scope) recent(r hardware.Reading[redfish.SystemSnapshot]) bool {
+	if !r.Reachable() || r.Begun.Before(v.Cache.LastJob(v.server.Name)) || r.Begun.Before(v.requested().Lapsed()) {
 		return false
 	}
-	begun := v.reading.Begun
-	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.requested().Lapsed()) {
-		return false
-	}
-	return v.now.Sub(v.reading.At) <= moveFreshness || v.remembered().waitedFor(begun)
+	return v.now.Sub(r.At) <= moveFreshness || v.remembered().waitedFor(r.Begun)
 }
 
 // refresh asks for a reading that a decision waits for. A BMC that has just answered for another machine, or did not say
-// for which, is read again in its own time.
+// for which, is read again in its own time. A reading that has ended since this reconcile looked is not taken again: its end
+// woke the server, and the next reconcile sees whether it may rely on it.
 func (v *scope) refresh() {
 	if v.reading.Reachable() && v.facts.BMC.Identity != policies.IdentitySame {
 		v.wakeIn(v.pollInterval())
@@ -87,6 +90,9 @@ func (v *scope) refresh() {
 	}
 	if r := v.remembered(); r.waits.IsZero() {
 		r.waits = v.now
+	}
+	if known := v.Cache.Reading(v.server.Name); known.Begun.After(v.reading.Begun) && v.recent(known) {
+		return
 	}
 	v.Cache.Refresh(v.server.Name, v.target, 0)
 }

@@ -80,6 +80,35 @@ func TestHowOftenABMCIsReadForOnePowerChange(t *testing.T) {
 	}
 }
 
+func TestAReadingThatEndsWhileAServerIsDecidedOnIsNotMadeAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		shows   redfish.PowerState
+		objects func() []client.Object
+		asked   string
+	}{
+		"before a power-on":  {redfish.PowerOff, func() []client.Object { return reserved(v1alpha1.PowerOn) }, "On"},
+		"before a power-off": {redfish.PowerOn, available, "ForceOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.shows)
+				w := inWorld(t, m, c.objects()...)
+				w.manager.between = func() { time.Sleep(2 * readTakes) }
+				w.manager.run(10 * time.Second)
+				m.wants(t, "in ten seconds", c.asked)
+				if m.readings() != 2 {
+					t.Errorf("read %d times, want 2: before it and after it", m.readings())
+				}
+				for _, age := range w.manager.relied {
+					if age > moveFreshness {
+						t.Errorf("the BMC is asked on what it said %s before", age)
+					}
+				}
+			})
+		})
+	}
+}
+
 func available() []client.Object { return []client.Object{serverIn(v1alpha1.StateAvailable)} }
 
 func TestTheFirstReadingOfAServerServesUntilItsProbeBoots(t *testing.T) {

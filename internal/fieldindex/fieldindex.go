@@ -101,9 +101,11 @@ func DisksOf(o client.Object) []string {
 	return slices.Compact(keys)
 }
 
+var macDigits = strings.NewReplacer(":", "", "-", "", ".", "", " ", "")
+
 // MACKey brings a MAC address into the form in which EndpointByMAC holds it: lower-case hex digits alone.
 func MACKey(mac string) string {
-	return strings.ToLower(strings.NewReplacer(":", "", "-", "", ".", "", " ", "").Replace(mac))
+	return strings.ToLower(macDigits.Replace(mac))
 }
 
 // IPKey brings an IP address into one spelling: IPv6 shortened, IPv4 never mapped. What is no address is kept as it is.
