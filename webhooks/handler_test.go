@@ -68,6 +68,8 @@ func TestNormalising(t *testing.T) {
 	held, alone := endpoint("e", mac), endpoint("e", mac)
 	held.Finalizers = []string{v1alpha1.FinalizerEndpoint}
 	alone.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
+	others := func(c *v1alpha1.ServerClaim) { c.Finalizers = []string{"example.com/other"} }
+	ignored := func(c *v1alpha1.ServerClaim) { c.Annotations = alone.Annotations }
 	for name, c := range map[string]struct {
 		path   string
 		object client.Object
@@ -82,6 +84,11 @@ func TestNormalising(t *testing.T) {
 		"what is no MAC address is left": {PathMutateEndpoint, endpoint("e", "nonsense"), ""},
 		"a system UUID in upper case":    {PathMutateServer, server(standingFor("38947555-7742-3448-3784-82334782383A")), `[{"op":"replace","path":"/spec/systemUUID","value":"38947555-7742-3448-3784-82334782383a"}]`},
 		"a system UUID as it is stored":  {PathMutateServer, server(), ""},
+		"a claim":                        {PathMutateServerClaim, claim(), `[{"op":"add","path":"/metadata/finalizers","value":["metal.ironcore.dev/serverclaim"]}]`},
+		"a claim with another finalizer": {PathMutateServerClaim, claim(others), `[{"op":"add","path":"/metadata/finalizers","value":["example.com/other","metal.ironcore.dev/serverclaim"]}]`},
+		"a claim that has it":            {PathMutateServerClaim, claim(finalized), ""},
+		"a claim that is left alone":     {PathMutateServerClaim, claim(ignored), ""},
+		"a claim that names its server":  {PathMutateServerClaim, claim(naming("s")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newWorld(t, defaults(t)).hooks[c.path].Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{

@@ -31,6 +31,16 @@ func (l *lookup) normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.E
 	return edits, nil
 }
 
+// finalizeClaim gives a claim its finalizer as it is made, which saves the controller a write. A claim that names its server beforehand
+// gets it from the controller: on one that is made with a finalizer, the finalizer tells that it comes back from a backup.
+func finalizeClaim(_ context.Context, c review.Change[v1alpha1.ServerClaim]) (edits []review.Edit, warnings []string) {
+	if !c.Created() || refOf(c.New) != "" || v1alpha1.Ignored(c.New) || slices.Contains(c.New.Finalizers, v1alpha1.FinalizerServerClaim) {
+		return nil, nil
+	}
+	return []review.Edit{{Op: "add", Path: "/metadata/finalizers",
+		Value: append(slices.Clone(c.New.Finalizers), v1alpha1.FinalizerServerClaim)}}, nil
+}
+
 // normalizeServer writes the system UUID in lower case, and who asks for an operation. It takes the record of a grant away with the
 // reference to the maintenance.
 func normalizeServer(_ context.Context, c review.Change[v1alpha1.Server]) (edits []review.Edit, warnings []string) {

@@ -40,6 +40,7 @@ const (
 	PathValidateReadiness    = "/validate/serverreadinessrule"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
+	PathMutateServerClaim    = "/mutate/serverclaim"
 	PathMutateEndpoint       = "/mutate/endpoint"
 	PathMutateServer         = "/mutate/server"
 	PathMutateMaintenance    = "/mutate/servermaintenance"
@@ -168,6 +169,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateRevision: validating(o, m, now,
 			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
 		PathMutateBundle:      review.Mutator(o.ManagerUser, policies.Mutate(now)),
+		PathMutateServerClaim: review.Mutator(o.ManagerUser, finalizeClaim),
 		PathMutateEndpoint:    review.Mutator(o.ManagerUser, l.normalizeEndpoint),
 		PathMutateServer:      review.Mutator(o.ManagerUser, normalizeServer),
 		PathMutateMaintenance: review.Mutator(o.ManagerUser, maintenances.Normalize(o.HoldsMaintenances)),

@@ -39,7 +39,29 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 	if !policies.OutlivesServer(mark) {
 		return v.marked(mark)
 	}
-	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+	if err := v.keepMark(ctx, mark); err != nil {
+		return conflictOrBroken(err)
+	}
+	return v.marked(mark)
+}
+
+// dirtiedByMove keeps the mark Dirty in the inventory before a move into a state that would store it before its first effects. The mark
+// then goes into the status with the move (order 2: custody comes first). Where custody cannot be written now, the state stores both.
+func (v custodyShell) dirtiedByMove(ctx context.Context, d engine.Decision) engine.Decision {
+	if !d.Moves() || d.From == "" || v.server.Status.Lifecycle == nil || v.bundle == nil || v.force.Made() ||
+		!slices.Contains(v.bundle.Lifecycle.MarksAhead(v.facts, d), policies.MarkDirty) {
+		return d
+	}
+	if _, ok := v.confirm(ctx, fleet.Record); !ok || v.keepMark(ctx, policies.MarkDirty) != nil {
+		return d
+	}
+	d.Marks = append(slices.Clone(d.Marks), policies.MarkDirty)
+	return d
+}
+
+// keepMark writes a mark into custody, and who holds the machine.
+func (v custodyShell) keepMark(ctx context.Context, mark string) error {
+	return v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		v.addMark(c, mark)
 		if v.facts.Probe.DataFound && mark == policies.MarkDirty && v.server.Spec.ServerClaimRef == nil {
 			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.DataWords(policies.DataOn(v.observed))}
@@ -56,10 +78,6 @@ func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress 
 		}
 		c.ServerName = v.server.Name
 	})
-	if err != nil {
-		return conflictOrBroken(err)
-	}
-	return v.marked(mark)
 }
 
 // askedTerm is the term that the claim asks for its disks; empty where it asks for none, or for a word that is no term.

@@ -24,6 +24,18 @@ func (l *Lifecycle) Explain(f engine.Facts) engine.Decision {
 	return d
 }
 
+// MarksAhead are the marks that the state which a move enters stores before its first effects, by the facts of the move.
+func (l *Lifecycle) MarksAhead(f engine.Facts, move engine.Decision) []string {
+	entered := l.evaluate(changed{f, l.stateFact, engine.EnumValue(string(move.To))}, nil)
+	var marks []string
+	for _, e := range entered.Effects {
+		if e.Name == engine.MarkEffect {
+			marks = append(marks, e.Param("mark").Text())
+		}
+	}
+	return marks
+}
+
 // Start decides where a server without a state begins: in the initial state, or where that state's exits lead at once.
 // The move is From "" To that state, and Rule is empty where no exit led there. It halts where even the initial state may
 // not be entered. A server that is to resume a state begins in that one, and is halted where there is no such state.

@@ -103,6 +103,27 @@ func TestAMoveIsCheckedAgainstTheMarksAsTheyWillBe(t *testing.T) {
 	}
 }
 
+func TestMarksAhead(t *testing.T) {
+	l := compiled(t, fleet)
+	for name, c := range map[string]struct {
+		facts facts
+		to    engine.State
+		want  []string
+	}{
+		"are those that the state entered stores before its first effects": {machine("Inspect"), "Ready", []string{"Managed"}},
+		"are none that is stored":                        {machine("Inspect").with("lifecycle.marks", engine.SetValue([]string{"Managed"})), "Ready", nil},
+		"are none where the state entered needs none":    {machine("Inspect"), "Retired", nil},
+		"are none where the state entered is left again": {machine("Ready").with("probe.running", engine.AgeValue(time.Hour)), "Inspect", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := l.MarksAhead(observed{words: l.vocabulary, facts: c.facts}, engine.Decision{From: "Inspect", To: c.to})
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAnInvariantThatDoesNotHoldHalts(t *testing.T) {
 	broken := compiled(t, fleet+"- {rule: NeverInspecting, must: \"state != 'Inspect' || !acting()\"}\n")
 	d := broken.Decide(observed{words: broken.ast.Vocabulary, facts: machine("Inspect")})
