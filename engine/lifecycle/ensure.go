@@ -129,3 +129,23 @@ func (c *compiler) paramDuration(effect string, t engine.ParamType, node *yaml.N
 	}
 	return d
 }
+
+// written lists some of the state's effects as the lifecycle writes them. Decisions share the list. It is nil where the state has more
+// than mostShared effects.
+func (s *State) written(wanted uint) []engine.Effect {
+	if wanted >= uint(len(s.shared)) {
+		return nil
+	}
+	if all := s.shared[wanted].Load(); all != nil {
+		return *all
+	}
+	var all []engine.Effect
+	for i, one := range s.Ensure {
+		if wanted&(1<<i) != 0 {
+			all = append(all, one.Effect)
+		}
+	}
+	all = slices.Clip(all)
+	s.shared[wanted].Store(&all)
+	return all
+}

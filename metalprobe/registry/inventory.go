@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -91,42 +92,52 @@ func (r *Registry) store(
 	uuid := g.server.Spec.SystemUUID
 	var last error
 	for attempt := range writeAttempts {
-		guessed := unseen && attempt == 0
-		stored, fresh, err := r.inventoryOf(ctx, uuid, guessed)
-		if err != nil {
-			return false, failed(err)
-		}
-		before := stored.DeepCopy()
-		refused := enrolAnd(g, stored, r.options.Now(), change)
-		if refused != nil && guessed {
-			continue // what is stored may say otherwise
-		}
-		if isConflict(refused) {
-			// The manager may have booted the machine again since the cache saw the server.
-			if g, err = r.current(ctx, g); err != nil {
-				return false, failed(err)
-			}
-			stored = before.DeepCopy()
-			refused = enrolAnd(g, stored, r.options.Now(), change)
-		}
-		if refused != nil && !(isConflict(refused) && void(stored, g)) {
-			return false, refused
-		}
-		if !fresh && equality.Semantic.DeepEqual(before, stored) {
-			return false, nil
-		}
-		if err = r.write(ctx, before, stored, fresh); err == nil {
-			return refused == nil, refused
-		}
+		changed, refused, lost := r.tryToStore(ctx, g, change, unseen && attempt == 0)
 		switch {
-		case apierrors.IsInvalid(err):
-			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
-		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
-			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, err))
+		case lost == nil:
+			return changed, refused
+		case apierrors.IsInvalid(lost):
+			return false, invalid(fmt.Errorf("the API refused the report: %.512s", lost.Error()))
+		case !apierrors.IsConflict(lost) && !apierrors.IsAlreadyExists(lost) && !apierrors.IsNotFound(lost):
+			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, lost))
 		}
-		last = err
+		last = lost
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
+}
+
+// tryToStore is one attempt of store; lost is why nothing was written. What is only guessed to be stored refuses nobody: that is lost as
+// if another had made the inventory meanwhile.
+func (r *Registry) tryToStore(
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, guessed bool,
+) (changed bool, refused *refusal, lost error) {
+	stored, fresh, err := r.inventoryOf(ctx, g.server.Spec.SystemUUID, guessed)
+	if err != nil {
+		return false, failed(err), nil
+	}
+	before := stored.DeepCopy()
+	refused = enrolAnd(g, stored, r.options.Now(), change)
+	if refused != nil && guessed {
+		return false, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "serverinventories"}, stored.Name)
+	}
+	if isConflict(refused) {
+		// The manager may have booted the machine again since the cache saw the server.
+		if g, err = r.current(ctx, g); err != nil {
+			return false, failed(err), nil
+		}
+		stored = before.DeepCopy()
+		refused = enrolAnd(g, stored, r.options.Now(), change)
+	}
+	if refused != nil && !(isConflict(refused) && void(stored, g)) {
+		return false, refused, nil
+	}
+	if !fresh && equality.Semantic.DeepEqual(before, stored) {
+		return false, nil, nil
+	}
+	if err := r.write(ctx, before, stored, fresh); err != nil {
+		return false, nil, err
+	}
+	return refused == nil, refused, nil
 }
 
 // write creates an inventory, or patches the fields that changed, under an optimistic lock.
