@@ -37,6 +37,7 @@ var rare = map[right]string{
 	"patch events":                                      "an event that repeats is counted",
 	"patch events.events.k8s.io":                        "an event that repeats is counted",
 	"delete leases.coordination.k8s.io":                 "a manager that ends in order takes its own away, and the leader that of one that was killed long ago",
+	"get secrets":                                       "the Secret of a boot that another process of the manager made",
 	"get configmaps":                                    "admission reads a bundle's head and parts past the cache, and the run stores none",
 	"delete policyrevisions.policy.metalaw.dev":         "revisions that nothing uses any more, of which the run has none",
 	"patch policyrevisions.policy.metalaw.dev":          "a promotion, of which the run has none",
