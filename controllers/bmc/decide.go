@@ -95,8 +95,8 @@ func (s *subject) recordEvents(ctx context.Context, before, after *v1alpha1.BMC,
 		if is == nil || was != nil && was.Reason == is.Reason && was.Status == is.Status {
 			continue
 		}
-		if kind == v1alpha1.ConditionSystemsAccepted && was == nil && is.Status == metav1.ConditionTrue {
-			continue // the usual case needs no event
+		if kind != v1alpha1.ConditionReset && was == nil && is.Status == metav1.ConditionTrue {
+			continue // the usual case needs no event: the Servers that are made have theirs
 		}
 		s.Recorder.Eventf(after, nil, severity(kind, is), is.Reason, kind, "%s", loop.Shortened(is.Message, loop.MaxNote))
 		log.FromContext(ctx).Info("bmc condition changed", "bmc", after.Name,

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,31 @@ func TestAServerIsTakenOverOnlyOnceItsBMCWasUnreachableForLong(t *testing.T) {
 		w.expectServers("b-system-0 b")
 		pass(4 * time.Minute)
 		w.expectServers("b-system-0 c")
+	})
+}
+
+func TestThatABMCAnswersIsNewsOnlyAfterItDidNot(t *testing.T) {
+	inWorld(t, func(w *world) {
+		connected := func() int {
+			count := 0
+			for _, e := range w.events() {
+				if strings.HasPrefix(e, "Normal Connected ") {
+					count++
+				}
+			}
+			return count
+		}
+		w.pass("b", 5*time.Minute)
+		w.expect("b", "Ready", "True Connected")
+		if got := connected(); got != 0 {
+			t.Errorf("%d events at the first answer", got)
+		}
+		w.devices["b"].change(func(d *device) { d.fails = errSilent })
+		w.pass("b", 5*time.Minute)
+		w.devices["b"].change(func(d *device) { d.fails = nil })
+		w.pass("b", 5*time.Minute)
+		if got := connected(); got != 1 {
+			t.Errorf("%d events when it answers again, want 1", got)
+		}
 	})
 }
