@@ -155,10 +155,7 @@ func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {
 			stored == nil || stored.Status != metav1.ConditionTrue || !stored.LastTransitionTime.Equal(&at) {
 			return errors.New("the BMC object has changed meanwhile")
 		}
-		if !maps.Equal(now.Labels, labels) { // another freeze may cover it now
-			return v.postponed(ctx, (*fleet.Gate).Recheck, now.Labels)
-		}
-		return v.postponed(ctx, (*fleet.Gate).Look, labels)
+		return v.postponed(ctx, (*fleet.Gate).Look, now.Labels) // another freeze may cover it now
 	}
 }
 

@@ -214,7 +214,11 @@ func (p *prober) try(ctx context.Context, key string, q question) answer {
 		if p.resting(account) {
 			continue
 		}
-		seen, err := p.Clients.Get(key, q.endpoint, candidate).Manager(ctx)
+		bmc, began := p.Clients.Get(key, q.endpoint, candidate), time.Now()
+		seen, err := bmc.Manager(ctx)
+		if err == nil && !seen.TakenAt.IsZero() && seen.TakenAt.Before(began) { // handed over: it may be of another device at this address
+			seen, err = bmc.Manager(ctx)
+		}
 		var auth *redfish.AuthError
 		switch {
 		case err == nil:

@@ -27,6 +27,14 @@ type edition struct {
 	generation int64
 }
 
+// editionOf is that of a FleetControl; zero where there is none.
+func editionOf(c *policyv1alpha1.FleetControl) edition {
+	if c == nil {
+		return edition{}
+	}
+	return edition{c.UID, c.Generation}
+}
+
 func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker) *controlCounter {
 	l := &controlCounter{of: of, breaker: newWatch(breaker)}
 	for i := range budgets {

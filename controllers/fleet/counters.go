@@ -184,7 +184,7 @@ func (c *counters) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, 
 
 // counts is the controlCounter of a FleetControl. It is called with the lock held.
 func (c *counters) counts(control *policyv1alpha1.FleetControl) *controlCounter {
-	if of := (edition{control.UID, control.Generation}); c.controlCounter == nil || c.controlCounter.of != of {
+	if of := editionOf(control); c.controlCounter == nil || c.controlCounter.of != of {
 		c.controlCounter = newControlCounter(of, control.Spec.Budgets, control.Spec.Breaker)
 		for name, m := range c.machines {
 			c.controlCounter.enter(name, m)

@@ -95,15 +95,28 @@ func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Actio
 
 // Recheck says whether actions that were permitted are still not held back, by a freeze or by the breaker. It waits for an
 // uncached read of the FleetControl that begins after this call, and an error permits nothing. It does not ask the budgets,
-// which count the actions already.
+// which count the actions already: if the cache lags behind what was read, they counted by a former spec, and nothing is allowed.
 func (g *Gate) Recheck(ctx context.Context, server *v1alpha1.Server, actions ...Action) (Verdict, error) {
-	from := g.Control
-	if slices.ContainsFunc(actions, Action.Uncached) {
-		from = func(ctx context.Context) (*policyv1alpha1.FleetControl, error) {
-			return g.fresh.get(ctx, g.Reader, g.Interval)
-		}
+	if !slices.ContainsFunc(actions, Action.Uncached) {
+		return g.Look(ctx, server, actions...)
 	}
-	return g.ask(ctx, from, server, actions, unspent)
+	var fresh *policyv1alpha1.FleetControl
+	verdict, err := g.ask(ctx, func(ctx context.Context) (_ *policyv1alpha1.FleetControl, err error) {
+		fresh, err = g.fresh.get(ctx, g.Reader, g.Interval)
+		return fresh, err
+	}, server, actions, unspent)
+	if err != nil || !verdict.Allowed {
+		return verdict, err
+	}
+	cached, err := g.Control(ctx)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("read FleetControl %s: %w", policyv1alpha1.FleetControlName, err)
+	}
+	if editionOf(cached) != editionOf(fresh) {
+		return Verdict{Of: actions[0], Reason: v1alpha1.ReasonStarting, Again: time.Second,
+			Message: "the manager does not see the last change of FleetControl yet, so its budgets are not asked"}, nil
+	}
+	return allowed, nil
 }
 
 // Look is the last look right before an effect: Recheck without a wait, by the FleetControl as the cache has it. A freeze

@@ -27,11 +27,13 @@ type store struct {
 	takes  time.Duration
 	begins []time.Duration // when each read began, after start
 	start  time.Time
+	// generation is that of the stored FleetControl.
+	generation int64
 }
 
 func (s *store) Get(ctx context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	s.mu.Lock()
-	spec, err, takes := s.spec, s.fails, s.takes
+	spec, err, takes, generation := s.spec, s.fails, s.takes, s.generation
 	s.begins = append(s.begins, time.Since(s.start))
 	s.mu.Unlock()
 	select {
@@ -41,6 +43,7 @@ func (s *store) Get(ctx context.Context, _ client.ObjectKey, o client.Object, _ 
 	}
 	if c, ok := o.(*policyv1alpha1.FleetControl); ok {
 		spec.DeepCopyInto(&c.Spec)
+		c.Generation = generation
 	}
 	return err
 }
@@ -230,4 +233,24 @@ func TestActionsThatAreRecheckedTogetherWaitOnce(t *testing.T) {
 			t.Errorf("%+v, %v after %d reads", v, err, len(r.reads()))
 		}
 	})
+}
+
+func TestNothingIsAllowedByBudgetsThatCountedByAFormerSpec(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*store)
+		want   bool
+	}{
+		"the cache shows what is stored": {func(*store) {}, true},
+		"the cache lags behind":          {func(s *store) { s.generation++ }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRechecking(t)
+				r.becomes(c.change)
+				if got := <-r.asks(t.Context(), ForcedOff); got.allowed != c.want || got.err != nil {
+					t.Errorf("%+v, want allowed %t", got, c.want)
+				}
+			})
+		})
+	}
 }

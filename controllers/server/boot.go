@@ -82,6 +82,9 @@ func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner c
 			if err != nil {
 				return goingOrBroken(err, owner.GetNamespace()), false
 			}
+			if in.Found == nil { // it went between the two
+				return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond), false
+			}
 		case boots.Update:
 			if err := v.Client.Update(ctx, out.Boot); err != nil {
 				return conflictOrBroken(err), false

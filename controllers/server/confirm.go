@@ -59,20 +59,25 @@ func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	}
 	d := v.decided()
 	d.stored = &v.stored
-	if p, ok := staleRead(d.stale(ctx)); !ok {
+	now, stale, err := d.look(ctx)
+	if p, ok := staleRead(stale, err); !ok {
 		return p, false
 	}
 	v.confirmed = true
-	return v.letBy(v.Gate.Look(ctx, v.server, action))
+	return v.letBy(v.Gate.Look(ctx, now, action))
 }
 
-// confirmClaim stands before a write to the server alone, for which only the claim could differ from what is known: the API server
-// refuses the write where the server changed.
+// confirmClaim stands before a write to the server alone, which the API server refuses where the server changed. So it looks at the
+// BMC and the claim only.
 func (v *scope) confirmClaim(ctx context.Context) (loop.Progress, bool) {
 	if p, ok := v.permitted(ctx, fleet.Record); !ok || v.confirmed {
 		return p, ok
 	}
-	return staleRead(v.decided().claimDiffers(ctx))
+	d := v.decided()
+	if p, ok := staleRead(d.bmcHolds(ctx)); !ok {
+		return p, false
+	}
+	return staleRead(d.claimDiffers(ctx))
 }
 
 // staleRead waits for the cache where something is stored otherwise than it shows.
@@ -112,14 +117,14 @@ func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context,
 			if err := d.heldBack(ctx, actions); err != nil {
 				return err
 			}
-			stale, err := d.stale(ctx)
+			now, stale, err := d.look(ctx)
 			if err != nil {
 				return &power.PostponedError{Cause: fmt.Errorf("not asked, because the server could not be read: %w", err)}
 			}
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
 			}
-			return d.held(d.Gate.Look(ctx, d.server, actions...))
+			return d.held(d.Gate.Look(ctx, now, actions...)) // its labels may be others by now, which a freeze selects
 		}), bmc, uri, want)
 	}
 }
@@ -167,13 +172,24 @@ func (d decided) held(verdict fleet.Verdict, err error) error {
 
 // stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.
 func (d decided) stale(ctx context.Context) (string, error) {
-	now, err := find[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
+	_, stale, err := d.look(ctx)
+	return stale, err
+}
+
+// look is stale with the server as it is stored; nil where it is gone or cannot be read.
+func (d decided) look(ctx context.Context) (now *v1alpha1.Server, stale string, err error) {
+	now, err = find[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
 	switch {
 	case err != nil:
-		return "", err
+		return nil, "", err
 	case now == nil:
-		return "the server's existence", nil
+		return nil, "the server's existence", nil
 	}
+	stale, err = d.differsFrom(ctx, now)
+	return now, stale, err
+}
+
+func (d decided) differsFrom(ctx context.Context, now *v1alpha1.Server) (string, error) {
 	if stale := differs(d.server, now); stale != "" {
 		return stale, nil
 	}

@@ -177,7 +177,7 @@ func (v custodyShell) wroteInventory(inventory *policyv1alpha1.ServerInventory, 
 // where it changed since.
 func (v custodyShell) storedInventory(ctx context.Context) (*policyv1alpha1.ServerInventory, error) {
 	if v.confirmed {
-		return v.stored, nil
+		return v.stored.DeepCopy(), nil
 	}
 	return find[policyv1alpha1.ServerInventory](ctx, v.Reader, "", v.inventoryName())
 }

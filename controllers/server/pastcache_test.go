@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/redfish"
@@ -127,4 +128,26 @@ func TestTheIgnitionThatThisProcessMadeIsDeletedWithoutALook(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAFreezeHoldsBackAServerThatGotItsLabelSinceTheDecision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
+		v := w.manager.observe(t)
+		decided := v.decided(fleet.ForcedOff)
+		serverBecomes(func(s *v1alpha1.Server) { s.Labels = map[string]string{"rack": "r1"} })(w)
+		control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+		control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "incident", Level: policyv1alpha1.FreezeDestructive,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}}}
+		if err := w.api.Create(t.Context(), control); err != nil {
+			t.Fatal(err)
+		}
+		now, stale, err := decided.look(t.Context())
+		if err != nil || stale != "" {
+			t.Fatalf("%q is stale (%v)", stale, err)
+		}
+		if verdict, err := decided.Gate.Look(t.Context(), now, fleet.ForcedOff); err != nil || verdict.Allowed {
+			t.Errorf("allowed (%v)", err)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,8 +98,9 @@ func awaitAcknowledgement(ctx context.Context, c client.Reader, stored *policyv1
 		now, err := read(ctx, c)
 		switch {
 		case ctx.Err() != nil: // told below
-		case err != nil:
-			return false, err
+		case apierrors.IsForbidden(err):
+			return false, fmt.Errorf("the freeze is stored; whether the manager has acknowledged it cannot be read: %w", err)
+		case err != nil: // it may pass
 		case now.UID != stored.UID:
 			return false, fmt.Errorf("FleetControl %s was removed meanwhile, and the freeze with it", stored.Name)
 		case now.Status.ObservedGeneration >= stored.Generation:
