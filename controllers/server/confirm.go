@@ -73,11 +73,11 @@ func (v *scope) confirmClaim(ctx context.Context) (loop.Progress, bool) {
 	if p, ok := v.permitted(ctx, fleet.Record); !ok || v.confirmed {
 		return p, ok
 	}
-	d := v.decided()
-	if p, ok := staleRead(d.bmcHolds(ctx)); !ok {
-		return p, false
+	stale, err := v.decided().bmcHolds(ctx)
+	if err == nil && stale == "" {
+		stale, err = v.decided().claimDiffers(ctx)
 	}
-	return staleRead(d.claimDiffers(ctx))
+	return staleRead(stale, err)
 }
 
 // staleRead waits for the cache where something is stored otherwise than it shows.

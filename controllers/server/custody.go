@@ -161,11 +161,10 @@ func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alp
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil // an earlier look wrote it, whose write of the server was refused
 	}
-	lock := client.MergeFromWithOptimisticLock{}
-	return v.wroteInventory(inventory, v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, lock)))
+	return v.wroteInventory(inventory, v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// wroteInventory notes what the next write in this reconcile begins from.
+// wroteInventory notes what the next write begins from.
 func (v custodyShell) wroteInventory(inventory *policyv1alpha1.ServerInventory, err error) error {
 	if err == nil {
 		v.stored = inventory
