@@ -110,6 +110,7 @@ var _ = Describe("The commands about maintenances", Ordered, func() {
 		Expect(os.WriteFile(file, []byte("apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata: {name: a}\nspec: {server: n}\n"), 0o600)).To(Succeed())
 		got := viewer.says(ctx, "maintenance", "plan", "-f", file, "-n", "default")
 		Expect(got).To(Equal(said{code: 1, err: "metalaw: " + file + `: ServerMaintenance a: unknown field "spec.server"` + "\n"}))
+		Expect(admin.DeleteAllOf(ctx, &policyv1alpha1.PolicyRevision{})).To(Succeed()) // other specs leave theirs
 		Expect(viewer.says(ctx, "maintenance", "plan").err).To(HavePrefix("metalaw: no policy is in force"))
 	})
 
