@@ -153,8 +153,11 @@ func (r *record) stalled(reason, message string) {
 	r.drop(v1alpha1.ConditionReconciling)
 }
 
+// drop takes a condition away. Where there is none it copies no conditions, as is the rule: most of these never come to be.
 func (r *record) drop(kind string) {
-	meta.RemoveStatusCondition(&r.s.Status.Conditions, kind)
+	if meta.FindStatusCondition(r.s.Status.Conditions, kind) != nil {
+		meta.RemoveStatusCondition(&r.s.Status.Conditions, kind)
+	}
 }
 
 // saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
