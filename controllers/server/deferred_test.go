@@ -30,6 +30,8 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 	}
 	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.facts.Claim.Binding = true, true }
 	onItsWay := func(*scope) {}
+	undecided := func(v *scope) { v.server.Status.Lifecycle = nil }
+	hardware := func(s *v1alpha1.Server) { s.Status.PowerState, s.Status.Model = v1alpha1.PowerStateOn, "Emulated" }
 	for name, c := range map[string]struct {
 		scope  func(*scope)
 		change func(*v1alpha1.Server)
@@ -49,6 +51,13 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "B"})
 		}, 0, false},
 		"but not a mark": {onItsWay, func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }, 0, false},
+		"the hardware of a server about which nothing is decided yet": {undecided, hardware, 0, true},
+		"but not for long either":                                     {undecided, hardware, worthTelling, false},
+		"but not what a condition says of it": {undecided, func(s *v1alpha1.Server) {
+			hardware(s)
+			s.Status.Conditions[0].Message = "otherwise"
+		}, 0, false},
+		"but not the first decision":                        {undecided, func(s *v1alpha1.Server) { s.Status.Lifecycle = &v1alpha1.LifecycleStatus{} }, 0, false},
 		"but not a request that the BMC is to be asked for": {onItsWay, func(s *v1alpha1.Server) { s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{} }, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Promptly is the status of a server as it is to be stored at once: with everything as it was before that may go with the next write.
+// That is the generation that was observed, and the credential of a probe whose machine cannot boot it yet: its token stands in the
+// ignition. The credential of a wipe is stored at once, because budgets count it. Before the first decision about a server, what its
+// hardware is may wait for that.
+func Promptly(before, after *v1alpha1.Server) v1alpha1.ServerStatus {
+	s, was := *after.Status.DeepCopy(), before.Status
+	if s.Lifecycle == nil && was.Lifecycle == nil {
+		s = *was.DeepCopy()
+		s.State, s.Conditions, s.Operation = after.Status.State, after.DeepCopy().Status.Conditions, after.Status.Operation
+	}
+	s.ObservedGeneration = was.ObservedGeneration
+	for i := range s.Conditions {
+		if former := meta.FindStatusCondition(was.Conditions, s.Conditions[i].Type); former != nil {
+			s.Conditions[i].ObservedGeneration = former.ObservedGeneration
+		}
+	}
+	if l := s.Lifecycle; l != nil && was.Lifecycle != nil && l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeProbe {
+		l.Credential = was.Lifecycle.Credential
+	}
+	return s
+}
