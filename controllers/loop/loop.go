@@ -240,7 +240,7 @@ const (
 	// atOnce is the longest wait of who only has to be looked at again.
 	atOnce = 10 * time.Millisecond
 	// ordinary is the priority in the queue of what a watch wakes, underWay that of what is in the middle of something.
-	ordinary, underWay = 0, 1
+	ordinary, underWay = 0, trigger.UnderWay
 )
 
 // jittered adds up to a tenth, so that servers that were woken together do not stay together.

@@ -70,8 +70,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(s.ofClaim)).
 		Watches(&v1alpha1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(ofMaintenance), builder.WithPredicates(maintenanceChanged())).
-		Watches(&v1alpha1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
-		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
+		Watches(&v1alpha1.ServerBootConfiguration{}, trigger.Ahead(ofBoot)).
+		Watches(&policyv1alpha1.ServerInventory{}, trigger.Ahead(s.ofInventory)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
 		Watches(&policyv1alpha1.FleetControl{}, handler.EnqueueRequestsFromMapFunc(s.ofFleet), builder.WithPredicates(holdChanged())).
 		Watches(&policyv1alpha1.FleetControl{}, handler.EnqueueRequestsFromMapFunc(s.ofWithheld), builder.WithPredicates(budgetsChanged())).

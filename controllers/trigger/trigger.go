@@ -10,9 +10,47 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
+
+// UnderWay is the priority in a controller's queue of what is in the middle of something, as that which it waited for. What a watch
+// shows of an object itself has 0. So what is begun is ended before more is begun, and readings do not grow old meanwhile.
+const UnderWay = 1
+
+func addAhead[Request comparable](queue workqueue.TypedRateLimitingInterface[Request], requests ...Request) {
+	if byPriority, ok := queue.(priorityqueue.PriorityQueue[Request]); ok {
+		priority := UnderWay
+		byPriority.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, requests...)
+		return
+	}
+	for _, r := range requests {
+		queue.Add(r)
+	}
+}
+
+// Ahead has what an object calls for looked at like what is triggered, whenever that object comes, changes or goes. What is there when the
+// controller starts goes ahead of nothing.
+func Ahead(calls handler.MapFunc) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	plain := handler.EnqueueRequestsFromMapFunc(calls)
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if e.IsInInitialList {
+				plain.Create(ctx, e, q)
+				return
+			}
+			addAhead(q, calls(ctx, e.Object)...)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			addAhead(q, append(calls(ctx, e.ObjectOld), calls(ctx, e.ObjectNew)...)...)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { addAhead(q, calls(ctx, e.Object)...) },
+	}
+}
 
 // TypedSource is a source of a controller that never blocks who wakes: a call is remembered in the controller's own
 // queue, once per request. Calls before the controller starts are kept out, because it reads every object when it starts.
@@ -29,12 +67,13 @@ func (s *TypedSource[Request]) Start(_ context.Context, queue workqueue.TypedRat
 	return nil
 }
 
-// Add has the request reconciled as soon as a worker is free. Repeated calls before that are one.
+// Add has the request reconciled as soon as a worker is free, ahead of what nobody is in the middle of. Repeated calls before that
+// are one.
 func (s *TypedSource[Request]) Add(request Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue != nil {
-		s.queue.Add(request)
+		addAhead(s.queue, request)
 	}
 }
 

@@ -3,10 +3,18 @@
 package trigger
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -34,6 +42,51 @@ func TestWakingTwiceQueuesOnce(t *testing.T) {
 	s.Trigger("a")
 	if got := queue.Len(); got != 1 {
 		t.Errorf("%d objects are queued, want 1", got)
+	}
+}
+
+func TestWhatIsUnderWayGoesAhead(t *testing.T) {
+	named := func(name string) client.Object { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	ahead := Ahead(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetName()}}}
+	})
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	for name, c := range map[string]struct {
+		wake func(*Source, queue)
+		want []string
+	}{
+		"what is triggered": {func(s *Source, _ queue) { s.Trigger("a") }, []string{"a", "newcomer"}},
+		"what an object calls for that comes": {func(_ *Source, q queue) {
+			ahead.Create(t.Context(), event.CreateEvent{Object: named("a")}, q)
+		}, []string{"a", "newcomer"}},
+		"what an object calls for that changes": {func(_ *Source, q queue) {
+			ahead.Update(t.Context(), event.UpdateEvent{ObjectOld: named("b"), ObjectNew: named("a")}, q)
+		}, []string{"b", "a", "newcomer"}},
+		"what an object calls for that goes": {func(_ *Source, q queue) {
+			ahead.Delete(t.Context(), event.DeleteEvent{Object: named("a")}, q)
+		}, []string{"a", "newcomer"}},
+		"but not what an object calls for that was there before": {func(_ *Source, q queue) {
+			ahead.Create(t.Context(), event.CreateEvent{Object: named("a"), IsInInitialList: true}, q)
+		}, []string{"newcomer", "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue := priorityqueue.New[reconcile.Request]("test")
+			defer queue.ShutDown()
+			var s Source
+			if err := s.Start(t.Context(), queue); err != nil {
+				t.Fatal(err)
+			}
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "newcomer"}})
+			c.wake(&s, queue)
+			var got []string
+			for range c.want {
+				request, _, _ := queue.GetWithPriority()
+				got = append(got, request.Name)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("looked at in the order %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
