@@ -32,8 +32,8 @@ func addAhead[Request comparable](queue workqueue.TypedRateLimitingInterface[Req
 	}
 }
 
-// Ahead has what an object calls for looked at like what is triggered, whenever that object comes, changes or goes. What is there when the
-// controller starts goes ahead of nothing.
+// Ahead has what an object calls for looked at like what is triggered, whenever that object comes, changes or goes. An object that is there
+// when the controller starts, or is shown again unchanged, goes ahead of nothing.
 func Ahead(calls handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	plain := handler.EnqueueRequestsFromMapFunc(calls)
@@ -46,6 +46,10 @@ func Ahead(calls handler.MapFunc) handler.EventHandler {
 			addAhead(q, calls(ctx, e.Object)...)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				plain.Update(ctx, e, q)
+				return
+			}
 			addAhead(q, append(calls(ctx, e.ObjectOld), calls(ctx, e.ObjectNew)...)...)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { addAhead(q, calls(ctx, e.Object)...) },
@@ -67,13 +71,12 @@ func (s *TypedSource[Request]) Start(_ context.Context, queue workqueue.TypedRat
 	return nil
 }
 
-// Add has the request reconciled as soon as a worker is free, ahead of what nobody is in the middle of. Repeated calls before that
-// are one.
+// Add has the request reconciled as soon as a worker is free. Repeated calls before that are one.
 func (s *TypedSource[Request]) Add(request Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue != nil {
-		addAhead(s.queue, request)
+		s.queue.Add(request)
 	}
 }
 
@@ -93,9 +96,14 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Trigger has the cluster-scoped object reconciled as soon as a worker is free. Repeated calls before that are one.
+// Trigger has the cluster-scoped object reconciled as soon as a worker is free, because what it waited for has come: ahead of what nobody
+// is in the middle of. Repeated calls before that are one.
 func (s *Source) Trigger(name string) {
-	s.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue != nil {
+		addAhead(s.queue, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
 }
 
 // Earlier is the earlier of two times to look again, where 0 is never.

@@ -46,7 +46,9 @@ func TestWakingTwiceQueuesOnce(t *testing.T) {
 }
 
 func TestWhatIsUnderWayGoesAhead(t *testing.T) {
-	named := func(name string) client.Object { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	named := func(name string) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "version of " + name}}
+	}
 	ahead := Ahead(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetName()}}}
 	})
@@ -65,6 +67,12 @@ func TestWhatIsUnderWayGoesAhead(t *testing.T) {
 		"what an object calls for that goes": {func(_ *Source, q queue) {
 			ahead.Delete(t.Context(), event.DeleteEvent{Object: named("a")}, q)
 		}, []string{"a", "newcomer"}},
+		"but not what is only added": {func(s *Source, _ queue) {
+			s.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}})
+		}, []string{"newcomer", "a"}},
+		"but not what an object calls for that is shown again unchanged": {func(_ *Source, q queue) {
+			ahead.Update(t.Context(), event.UpdateEvent{ObjectOld: named("a"), ObjectNew: named("a")}, q)
+		}, []string{"newcomer", "a"}},
 		"but not what an object calls for that was there before": {func(_ *Source, q queue) {
 			ahead.Create(t.Context(), event.CreateEvent{Object: named("a"), IsInInitialList: true}, q)
 		}, []string{"newcomer", "a"}},
