@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// UnderWay is the priority in a controller's queue of what is in the middle of something, as that which it waited for. What a watch
-// shows of an object itself has 0. So what is begun is ended before more is begun, and readings do not grow old meanwhile.
+// UnderWay is the priority in a controller's queue of an object that is in the middle of its steps, or that got what it waited for. Other
+// requests have 0. So a controller ends what it began before it begins more, and readings do not grow old meanwhile.
 const UnderWay = 1
 
 func addAhead[Request comparable](queue workqueue.TypedRateLimitingInterface[Request], requests ...Request) {
@@ -32,8 +32,8 @@ func addAhead[Request comparable](queue workqueue.TypedRateLimitingInterface[Req
 	}
 }
 
-// Ahead has what an object calls for looked at like what is triggered, whenever that object comes, changes or goes. An object that is there
-// when the controller starts, or is shown again unchanged, goes ahead of nothing.
+// Ahead queues the requests that an object calls for with priority UnderWay, whenever that object comes, changes or goes. The requests of an
+// object that is there when the controller starts, or that a watch shows again unchanged, keep their usual priority.
 func Ahead(calls handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	plain := handler.EnqueueRequestsFromMapFunc(calls)
@@ -96,8 +96,8 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Trigger has the cluster-scoped object reconciled as soon as a worker is free, because what it waited for has come: ahead of what nobody
-// is in the middle of. Repeated calls before that are one.
+// Trigger has the cluster-scoped object reconciled as soon as a worker is free, with priority UnderWay: what it waited for has come.
+// Repeated calls before that are one.
 func (s *Source) Trigger(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,8 +32,8 @@ func aboutMaintenance(m *emulator.Machine, prefix, claim string) func(client.Obj
 	}
 }
 
-// begun waits until a maintenance has its machine as it asks, with the approval of its holder, or the manager was killed before. No write
-// of the beginning is then left, so a kill that comes later comes in the end.
+// begun waits until a maintenance has its machine as it asks, with the approval of its holder, or the manager was killed before. The manager
+// then has no write of the beginning left, so a later kill meets the end.
 func begun(ctx context.Context, one *v1alpha1.ServerMaintenance, claim string, killed <-chan struct{}) (crashed bool) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) string {

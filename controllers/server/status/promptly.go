@@ -10,13 +10,14 @@ import (
 
 // Promptly is the status of a server as it is to be stored at once: with everything as it was before that may go with the next write.
 // That is the generation that was observed, and the credential of a probe whose machine cannot boot it yet: its token stands in the
-// ignition. The credential of a wipe is stored at once, because budgets count it. Before the first decision about a server, what its
-// hardware is may wait for that.
+// ignition. Before the first decision about a server its hardware waits for that decision. The credential of a wipe is stored at once,
+// because budgets count it.
 func Promptly(before, after *v1alpha1.Server) v1alpha1.ServerStatus {
 	s, was := *after.Status.DeepCopy(), before.Status
 	if s.Lifecycle == nil && was.Lifecycle == nil {
+		now := s
 		s = *was.DeepCopy()
-		s.State, s.Conditions, s.Operation = after.Status.State, after.DeepCopy().Status.Conditions, after.Status.Operation
+		s.State, s.Conditions, s.Operation = now.State, now.Conditions, now.Operation
 	}
 	s.ObservedGeneration = was.ObservedGeneration
 	for i := range s.Conditions {

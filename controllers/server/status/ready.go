@@ -153,7 +153,7 @@ func (r *record) stalled(reason, message string) {
 	r.drop(v1alpha1.ConditionReconciling)
 }
 
-// drop takes a condition away. Where there is none it copies no conditions, as is the rule: most of these never come to be.
+// drop takes a condition away. It copies the conditions only where there is one: most servers never have it.
 func (r *record) drop(kind string) {
 	if meta.FindStatusCondition(r.s.Status.Conditions, kind) != nil {
 		meta.RemoveStatusCondition(&r.s.Status.Conditions, kind)
