@@ -8,14 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/recheck"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -190,7 +189,7 @@ func (d decided) look(ctx context.Context) (now *v1alpha1.Server, stale string, 
 }
 
 func (d decided) differsFrom(ctx context.Context, now *v1alpha1.Server) (string, error) {
-	if stale := differs(d.server, now); stale != "" {
+	if stale := recheck.Server(d.server, now); stale != "" {
 		return stale, nil
 	}
 	for _, look := range []func(context.Context) (string, error){d.bmcHolds, d.claimDiffers, d.maintenanceDiffers} {
@@ -198,18 +197,10 @@ func (d decided) differsFrom(ctx context.Context, now *v1alpha1.Server) (string,
 			return stale, err
 		}
 	}
-	if d.switchesOn && !d.wiping && cannotErase(now) {
+	if d.switchesOn && !d.wiping && recheck.CannotErase(now) {
 		return "", nil
 	}
 	return d.wipeDiffers(ctx)
-}
-
-// cannotErase says that the stored status of a server proves that no erase is told of: it holds no data, and the only token that
-// the registry accepts is that of the agent which inspects.
-func cannotErase(s *v1alpha1.Server) bool {
-	l := s.Status.Lifecycle
-	return l != nil && l.Credential != nil && l.Credential.Entry == l.Entry && l.Credential.Purpose == v1alpha1.ProbePurposeProbe &&
-		!slices.Contains(l.Marks, policies.MarkDirty)
 }
 
 // bmcHolds says that the BMC has come to ask to leave its Servers alone; the annotation that tells them so may still be under
@@ -269,61 +260,8 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	now, err := find[v1alpha1.ServerClaim](ctx, d.Reader, ref.Namespace, ref.Name)
-	switch {
-	case err != nil:
+	if err != nil || !recheck.ClaimDiffers(was, now, d.server) {
 		return "", err
-	case was == nil && now == nil:
-		return "", nil
-	case was == nil: // that the cache did not show a claim is no evidence that there is none
-		return "the claim", nil
-	case now == nil && d.server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(was.UID):
-		return "", nil // its end was recorded, and decided on; that it goes then is no news
-	case now == nil:
-		return "the claim", nil
 	}
-	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() ||
-		!equality.Semantic.DeepEqual(now.Spec.ServerRef, was.Spec.ServerRef) || v1alpha1.Ignored(now) != v1alpha1.Ignored(was) {
-		return "the claim", nil
-	}
-	return "", nil
-}
-
-// differs names the first thing in which the stored server is not as the decision took it to be.
-func differs(was, now *v1alpha1.Server) string {
-	for _, c := range []struct {
-		what    string
-		differs bool
-	}{
-		{"the object", now.UID != was.UID},
-		{"its deletion", now.DeletionTimestamp != nil},
-		{"the state", now.Status.State != was.Status.State || now.Status.Lifecycle == nil ||
-			now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry},
-		{"the ignore annotation", v1alpha1.Ignored(now)},
-		{"the claim reference", !equality.Semantic.DeepEqual(now.Spec.ServerClaimRef, was.Spec.ServerClaimRef)},
-		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
-		{"the grant of the maintenance", annotated(now, was, v1alpha1.MaintenanceUIDAnnotation) ||
-			annotated(now, was, v1alpha1.MaintenanceClaimAnnotation)},
-		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
-		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},
-		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation) && !(managed(was) && managed(now))},
-		{"the reclaim policy", now.Spec.ReclaimPolicy != was.Spec.ReclaimPolicy},
-		{"the system UUID", now.Spec.SystemUUID != was.Spec.SystemUUID},
-		{"its BMC", now.Spec.SystemURI != was.Spec.SystemURI || !equality.Semantic.DeepEqual(now.Spec.BMCRef, was.Spec.BMCRef) ||
-			!equality.Semantic.DeepEqual(now.Spec.BMC, was.Spec.BMC)},
-	} {
-		if c.differs {
-			return c.what
-		}
-	}
-	return ""
-}
-
-// managed says that a machine is ours to stop, so that a consent to that makes no difference; it is used up then.
-func managed(s *v1alpha1.Server) bool {
-	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkManaged)
-}
-
-// annotated says that an annotation is not on both alike.
-func annotated(a, b *v1alpha1.Server, name string) bool {
-	return a.Annotations[name] != b.Annotations[name]
+	return "the claim", nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -16,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/recheck"
 	"github.com/metalaw/metalaw/engine"
 	windows "github.com/metalaw/metalaw/engine/maintenance"
 	"github.com/metalaw/metalaw/policies"
@@ -171,12 +171,8 @@ func (d decided) maintenanceDiffers(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	now, err := find[v1alpha1.ServerMaintenance](ctx, d.Reader, was.Namespace, was.Name)
-	switch {
-	case err != nil:
+	if err != nil || !recheck.MaintenanceDiffers(was, now, d.server.Name) {
 		return "", err
-	case now == nil || now.UID != was.UID || v1alpha1.Ignored(now) || !equality.Semantic.DeepEqual(now.Spec, was.Spec),
-		boots.ForMaintenance(now, d.server.Name) != boots.ForMaintenance(was, d.server.Name):
-		return "the maintenance", nil
 	}
-	return "", nil
+	return "the maintenance", nil
 }
