@@ -5,6 +5,7 @@ package vm
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"net"
 	"time"
 )
@@ -39,12 +40,16 @@ func (n Neighbour) frame() []byte {
 	return frame
 }
 
-// announce sends the neighbour's frames into a guest until ctx ends. What cannot be sent is lost, as on a wire.
+// announce sends the neighbour's frames into a guest until ctx ends. What cannot be sent is lost, as on a wire. It takes what
+// the guest sends and drops it: QEMU uses a whole core to repeat a frame that nobody takes.
 func (n Neighbour) announce(ctx context.Context, own, guest string) error {
 	wire, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: own, Net: "unixgram"})
 	if err != nil {
 		return err
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, wire) // until wire is closed
+	}()
 	go func() {
 		defer func() { _ = wire.Close() }()
 		ticker := time.NewTicker(announceEvery)
