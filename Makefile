@@ -152,7 +152,7 @@ test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a
 
 .PHONY: test-vm
 test-vm: control-plane vm-images ## Test machines that truly boot, in QEMU: it installs Debian packages and takes about six minutes.
-	go test -timeout 15m -count 1 $(TESTFLAGS) ./test/vm -args -ginkgo.timeout=14m
+	go test -timeout 25m -count 1 $(TESTFLAGS) ./test/vm -args -ginkgo.timeout=24m
 	METALAW_VM_IMAGES=$(CURDIR)/bin/vm-image go test -timeout 10m -count 1 $(TESTFLAGS) -run VirtualMachine ./test/media
 
 .PHONY: test-mutants

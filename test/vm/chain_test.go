@@ -26,5 +26,5 @@ var _ = Describe("The image that users get", func() {
 		Expect(report.Storage).To(ConsistOf(
 			And(HaveField("Serial", "CHAIN-SATA"), HaveField("Removable", false), HaveField("Content", policyv1alpha1.ContentBlank)),
 			And(HaveField("Transport", "usb"), HaveField("Removable", true))))
-	}, SpecTimeout(chained))
+	}, NodeTimeout(chained))
 })

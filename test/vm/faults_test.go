@@ -58,7 +58,7 @@ var _ = Describe("A wipe that goes wrong", Ordered, func() {
 		Expect(getServer(ctx, m.server()).Status.Lifecycle.Marks).To(ContainElement(v1alpha1.MarkDirty))
 		Eventually(m.bmc.Boots).Should(BeNumerically(">", boots))
 		Expect(getServer(ctx, m.server()).Status.Lifecycle.Marks).To(ContainElement(v1alpha1.MarkDirty))
-	}, SpecTimeout(booted))
+	}, NodeTimeout(booted))
 
 	It("goes on in the same boot when the manager ends in the middle", func(ctx SpecContext) {
 		Eventually(m.Console).Should(ContainSubstring("] wipe:"))
@@ -71,7 +71,7 @@ var _ = Describe("A wipe that goes wrong", Ordered, func() {
 			Should(Equal(policyv1alpha1.WipeFailed))
 		Expect(m.bmc.Boots()).To(Equal(boots))
 		Expect(inventory(ctx, m).Wipe.Entry).To(Equal(entry))
-	}, SpecTimeout(wiped))
+	}, NodeTimeout(wiped))
 
 	It("names the disk that lies and the one with errors, and offers nothing", func(ctx SpecContext) {
 		Eventually(state(ctx, m)).WithTimeout(soon).Should(Equal("Error/Off"))
@@ -86,7 +86,7 @@ var _ = Describe("A wipe that goes wrong", Ordered, func() {
 			Expect(move.Rule).NotTo(Equal("Wiped"))
 		}
 		Eventually(m.bmc.Power).Should(Equal(emulator.PowerOff))
-	}, SpecTimeout(soon))
+	}, NodeTimeout(soon))
 
 	It("erases only what failed once that is healed", func(ctx SpecContext) {
 		for _, disk := range []*vm.Server{good, lying, failing} {
@@ -97,5 +97,5 @@ var _ = Describe("A wipe that goes wrong", Ordered, func() {
 		Eventually(state(ctx, m)).WithTimeout(wiped).Should(Equal("Available/Off"))
 		expectBlank(disks...)
 		Expect(good.Writes()).To(Equal(before), "what was erased and proved is not written again")
-	}, SpecTimeout(wiped))
+	}, NodeTimeout(wiped))
 })

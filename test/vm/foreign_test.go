@@ -39,7 +39,7 @@ var _ = Describe("A disk of another machine", func() {
 		Expect(each["REMOTE"]).To(And(HaveField("State", policyv1alpha1.DiskFailed), HaveField("Transport", "nvme/tcp")))
 		Expect(sum(backing)).To(Equal(before))
 		theWorld.retire(m)
-	}, SpecTimeout(2*wiped))
+	}, NodeTimeout(2*wiped))
 })
 
 // fill writes something to a disk of a machine that is off.

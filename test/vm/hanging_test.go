@@ -48,7 +48,7 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 		Expect(forge(config.Token, "4c4c4544-0042-4a10-8051-ffffffffffff")).To(MatchError(metalprobe.IsRefused, "is refused from another machine"))
 		Expect(inventory(ctx, m).Report).To(BeNil())
 		Expect(state(ctx, m)()).To(HavePrefix("Discovery/"))
-	}, SpecTimeout(soon))
+	}, NodeTimeout(soon))
 
 	It("is booted once more, and then is an error", func(ctx SpecContext) {
 		Eventually(m.Boots).Should(Equal(2))
@@ -60,7 +60,7 @@ var _ = Describe("A machine that freezes before it reports", Ordered, func() {
 		Expect(ready).To(HaveField("Message", ContainSubstring("The last phase heard was network")))
 		Expect(inventory(ctx, m).Report).To(BeNil())
 		theWorld.retire(m)
-	}, SpecTimeout(2*booted))
+	}, NodeTimeout(2*booted))
 })
 
 // phase is what the machine's agent said last that it does.

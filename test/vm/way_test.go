@@ -54,13 +54,13 @@ var _ = Describe("A machine that truly boots", Ordered, func() {
 			serials = append(serials, disk.Serial)
 		}
 		Expect(serials).To(ConsistOf("WAY-NVME", "WAY-LYING", "WAY-ATA"))
-	}, SpecTimeout(booted))
+	}, NodeTimeout(booted))
 
 	It("boots a claim's workload, which marks its disks", func(ctx SpecContext) {
 		claim(ctx, "way", m)
 		Eventually(m.Console).Should(ContainSubstring("workload: done, 3 disks"))
 		expectMarked(disks...)
-	}, SpecTimeout(booted))
+	}, NodeTimeout(booted))
 
 	It("is erased after its release, every byte of every disk", func(ctx SpecContext) {
 		began := time.Now()
@@ -82,5 +82,5 @@ var _ = Describe("A machine that truly boots", Ordered, func() {
 			Expect(medium.Method).NotTo(BeEmpty())
 			Expect(medium.Verification).To(HaveField("Passed", true))
 		}
-	}, SpecTimeout(wiped))
+	}, NodeTimeout(wiped))
 })
