@@ -31,8 +31,7 @@ var (
 )
 
 const (
-	// These limits only end what hangs. They are 20 times and more of what an idle machine takes: on a shared one, a guest has
-	// been eight times slower.
+	// These limits only end what hangs. They are 20 times and more of what an idle host takes.
 	booted  = 4 * time.Minute // from power-on to the first report
 	wiped   = 5 * time.Minute // a boot with a wipe of small disks
 	chained = 6 * time.Minute // a boot of the whole image by iPXE
