@@ -43,6 +43,9 @@ type Data struct {
 	Memory            []policyv1alpha1.MemoryDevice          `json:"memory,omitempty"`
 	NICs              []policyv1alpha1.NIC                   `json:"nics,omitempty"`
 	PCIDevices        []policyv1alpha1.PCIDevice             `json:"pciDevices,omitempty"`
+	// Hidden is storage that the machine has and that no disk shows; HiddenKnown says that the agent looked for it.
+	Hidden      []policyv1alpha1.HiddenStorage `json:"hidden,omitempty"`
+	HiddenKnown bool                           `json:"hiddenKnown,omitempty"`
 	// Problems are what could not be read or loaded; the data is incomplete to that extent.
 	Problems []policyv1alpha1.ProbeProblem `json:"problems,omitempty"`
 }

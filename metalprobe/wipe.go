@@ -15,7 +15,11 @@ type WipeReport struct {
 	Disks      []policyv1alpha1.DiskWipe `json:"disks,omitempty"`
 	// Skipped is what the wipe left alone because it is no fixed disk. It does not fail the wipe.
 	Skipped []policyv1alpha1.SkippedDisk `json:"skipped,omitempty"`
-	Message string                       `json:"message,omitempty"`
+	// Hidden is storage that the machine has and that no disk shows; HiddenKnown says that the agent looked for it. The registry
+	// decides by the policy whether it fails the wipe.
+	Hidden      []policyv1alpha1.HiddenStorage `json:"hidden,omitempty"`
+	HiddenKnown bool                           `json:"hiddenKnown,omitempty"`
+	Message     string                         `json:"message,omitempty"`
 }
 
 // WipeStatus is the answer of GET /wipe/{uuid}: may the agent go on?
@@ -50,6 +54,8 @@ type WipePolicy struct {
 	// not say what they hide. It makes no remote disk local. A disk that another Server's inventory names as well is allowed by its
 	// wwid or serial number only.
 	Allowed []string `json:"allowed,omitempty"`
+	// Removable is "Erase" where removable media that are not known to be the BMC's are erased like fixed disks. Empty leaves them.
+	Removable string `json:"removable,omitempty"`
 }
 
 // DiskIdentity names one disk in a question to the registry.

@@ -85,12 +85,13 @@ type ProbeFacts struct {
 
 // WipeFacts is the progress and the proof of an erase.
 type WipeFacts struct {
-	Entry    int64         `fact:"entry" quiet:"-1" doc:"The entry that the last word about a wipe belongs to; -1 without one."`
-	Running  bool          `fact:"running" doc:"A wipe agent, of whatever entry, is erasing and was heard of lately: power must not be cut."`
-	Verified bool          `fact:"verified" doc:"Every disk was erased and checked."`
-	Failed   bool          `fact:"failed" doc:"At least one disk could not be erased or checked."`
-	Attested bool          `fact:"attested" doc:"A person answers for every known disk, and no holder is known who was not released."`
-	Budget   time.Duration `fact:"budget" quiet:"4h" doc:"How long a wipe of this server's disks may take; 4h where its disks are not known."`
+	Entry       int64         `fact:"entry" quiet:"-1" doc:"The entry that the last word about a wipe belongs to; -1 without one."`
+	Running     bool          `fact:"running" doc:"A wipe agent, of whatever entry, is erasing and was heard of lately: power must not be cut."`
+	Verified    bool          `fact:"verified" doc:"Every disk was erased and checked."`
+	Failed      bool          `fact:"failed" doc:"At least one disk could not be erased or checked."`
+	ExcusedOnly bool          `fact:"excusedOnly" doc:"The wipe saw disks, and the policy excuses each of them: nothing was erased."`
+	Attested    bool          `fact:"attested" doc:"A person answers for every known disk, and no holder is known who was not released."`
+	Budget      time.Duration `fact:"budget" quiet:"4h" doc:"How long a wipe of this server's disks may take; 4h where its disks are not known."`
 }
 
 // MaintenanceFacts is what maintenance asks of the server.

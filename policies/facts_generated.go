@@ -78,38 +78,40 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 33:
 		return engine.BoolValue(f.Wipe.Failed)
 	case 34:
-		return engine.BoolValue(f.Wipe.Attested)
+		return engine.BoolValue(f.Wipe.ExcusedOnly)
 	case 35:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.Attested)
 	case 36:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 37:
-		return engine.BoolValue(f.Maintenance.Ours)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 38:
-		return engine.BoolValue(f.Maintenance.Consented)
+		return engine.BoolValue(f.Maintenance.Ours)
 	case 39:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.BoolValue(f.Maintenance.Consented)
 	case 40:
-		return engine.IntValue(f.Operation.Entry)
+		return oneOf(f.Operation.Name, operationWords)
 	case 41:
-		return engine.BoolValue(f.Operation.Reset)
+		return engine.IntValue(f.Operation.Entry)
 	case 42:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.BoolValue(f.Operation.Reset)
 	case 43:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Consented)
 	case 44:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 45:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Model)
 	case 46:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 47:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.Cores)
 	case 48:
-		return engine.BoolValue(f.Inventory.Changed)
+		return engine.IntValue(f.Hardware.Disks)
 	case 49:
-		return engine.BoolValue(f.Inventory.Lost)
+		return engine.BoolValue(f.Inventory.Changed)
 	case 50:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 51:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}

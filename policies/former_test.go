@@ -4,39 +4,52 @@ package policies
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"maps"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-// former are revisions as the build before the deletions stored them: the packed content by the name of the object.
-func former(t *testing.T) map[string]bundle.Files {
+// formerly gives the bundles of earlier builds by the name of their revision.
+func formerly(t *testing.T) map[string]bundle.Files {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/former/*.json.gz")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no stored revisions: %v", err)
-	}
-	all := map[string]bundle.Files{}
-	for _, path := range paths {
-		packed, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := bundle.Unpack(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[strings.TrimSuffix(filepath.Base(path), ".json.gz")] = files
+	all, err := Former()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
 
+// Each change of a shipped bundle raises its version, and the former one is kept: a fleet that promoted nothing is governed by it.
+func TestEachShippedBundleHasAVersionOfItsOwn(t *testing.T) {
+	got := map[string]string{}
+	for name := range formerly(t) {
+		got[name] = "former"
+	}
+	for _, name := range ShippedNames() {
+		files, err := Shipped(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, found, err := bundle.Compile(files, Vocabulary())
+		if err != nil || found.HasErrors() {
+			t.Fatal(err, found)
+		}
+		got[b.Revision.Name] = "shipped"
+	}
+	want := map[string]string{
+		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-0": "shipped",
+		"default-1.0.0-ef12f5a6b5": "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-0": "shipped",
+		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-0": "shipped",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("a changed bundle needs a new version, and its former content in policies/former:\n got %v\nwant %v", got, want)
+	}
+}
+
 // A revision that has another name would be another one: its servers would move. One with an error could govern nothing: they would halt.
 func TestARevisionOfTheFormerBuildLoadsUnderItsNameAndWithoutAnError(t *testing.T) {
-	for name, files := range former(t) {
+	for name, files := range formerly(t) {
 		t.Run(name, func(t *testing.T) {
 			b, found, err := bundle.Compile(files, Vocabulary())
 			if err != nil || found.HasErrors() {
@@ -49,6 +62,32 @@ func TestARevisionOfTheFormerBuildLoadsUnderItsNameAndWithoutAnError(t *testing.
 				t.Errorf("a part is missing: %+v", b)
 			}
 		})
+	}
+}
+
+// At start the manager accepts each stored revision, and an error would halt its servers.
+func TestWhatAFormerBuildShippedIsAccepted(t *testing.T) {
+	for name, files := range formerly(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, report, err := Accept(t.Context(), files); err != nil || report.Found.HasErrors() {
+				t.Error(err, report.Found)
+			}
+		})
+	}
+}
+
+// A setting that a former bundle does not have keeps what it did.
+func TestAFormerBundleKeepsWhatItsWipeDid(t *testing.T) {
+	for name, files := range formerly(t) {
+		b, found, err := bundle.Compile(files, Vocabulary())
+		if err != nil || found.HasErrors() {
+			t.Fatal(err, found)
+		}
+		w := b.Settings.Wipe
+		if w.Hidden != bundle.HiddenReport || w.Removable != bundle.RemovableLeave || w.Identity != bundle.IdentityReport {
+			t.Errorf("%s: %+v", name, w)
+		}
 	}
 }
 

@@ -218,6 +218,7 @@ func (o Observation) wipeFacts() WipeFacts {
 	f.Running = w.State == policyv1alpha1.WipeRunning && o.Now.Sub(w.UpdatedAt.Time) < policyv1alpha1.WipeSilence
 	f.Verified = w.State == policyv1alpha1.WipeVerified
 	f.Failed = w.State == policyv1alpha1.WipeFailed
+	f.ExcusedOnly = w.ExcusedOnly
 	return o.unbootable(f)
 }
 

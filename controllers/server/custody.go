@@ -98,10 +98,15 @@ func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
 		}
 	}
 	term := policyv1alpha1.SanitizationTerm(bundle.Stronger(w.TermFor(namespace), asked))
-	if !w.AcceptDriveErase && term == "" && len(w.Excused) == 0 && len(w.Allowed) == 0 {
+	removable := ""
+	if w.Removable == bundle.RemovableErase {
+		removable = w.Removable
+	}
+	if !w.AcceptDriveErase && term == "" && len(w.Excused) == 0 && len(w.Allowed) == 0 && removable == "" {
 		return nil
 	}
-	return &metalprobe.WipePolicy{AcceptDriveErase: w.AcceptDriveErase, MinimumTerm: term, Excused: w.Excused, Allowed: w.Allowed}
+	return &metalprobe.WipePolicy{AcceptDriveErase: w.AcceptDriveErase, MinimumTerm: term, Excused: w.Excused, Allowed: w.Allowed,
+		Removable: removable}
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.

@@ -39,15 +39,46 @@ func (s *Settings) Accepts(what string) bool {
 	return what == AcceptWiped || what == AcceptBlank || what == AcceptAttested
 }
 
+// The words of wipe.hidden: what becomes of storage that the machine has and that the kernel of the agent does not show.
+const (
+	// HiddenReport names it in the record, in a condition and in doctor.
+	HiddenReport = "Report"
+	// HiddenFail fails the wipe and the blank check besides.
+	HiddenFail = "Fail"
+)
+
+// The words of wipe.removable: what becomes of removable media that are not known to be the BMC's.
+const (
+	// RemovableLeave leaves them as they are and names them in the record.
+	RemovableLeave = "Leave"
+	// RemovableErase erases them like fixed disks, or fails the wipe.
+	RemovableErase = "Erase"
+)
+
+// The words of wipe.identity: what becomes of an agent whose machine neither agrees with the BMC nor contradicts it.
+const (
+	// IdentityReport lets it erase, and names it in the record, in a condition and in doctor.
+	IdentityReport = "Report"
+	// IdentityProved refuses its disks.
+	IdentityProved = "Proved"
+)
+
 // Wipe is how disks are erased.
 type Wipe struct {
+	// Hidden is HiddenReport or HiddenFail.
+	Hidden string
+	// Removable is RemovableLeave or RemovableErase.
+	Removable string
+	// Identity is IdentityReport or IdentityProved.
+	Identity string
 	// AcceptDriveErase lets a verified erase by the drive's own command stand, without an overwrite after it.
 	AcceptDriveErase bool
 	// MinimumTerm is the term of NIST SP 800-88 that each disk must reach; empty asks for none.
 	MinimumTerm string
 	// Namespaces ask for a stronger term for disks that a claim of theirs held.
 	Namespaces map[string]string
-	// Excused are disks that are left as they are without failing the wipe, by wwid, serial number or model.
+	// Excused are disks that are left as they are without failing the wipe, by wwid, serial number or model; hidden storage is named by
+	// its PCI numbers (1000:0014), its slot or its serial number.
 	Excused []string
 	// Allowed are disks that are erased although other machines may share them, by wwid, serial number or model.
 	Allowed []string
@@ -70,6 +101,11 @@ func Stronger(a, b string) string {
 	return a
 }
 
+// defaultWipe is what a bundle asks of a wipe that does not say.
+func defaultWipe() Wipe {
+	return Wipe{Hidden: HiddenReport, Removable: RemovableLeave, Identity: IdentityReport}
+}
+
 const (
 	// maxDisks bounds how many disks a setting names.
 	maxDisks = 256
@@ -79,6 +115,9 @@ const (
 
 func (w *Wipe) keys() []key {
 	return []key{
+		{"hidden", word(&w.Hidden, HiddenReport, HiddenFail)},
+		{"removable", word(&w.Removable, RemovableLeave, RemovableErase)},
+		{"identity", word(&w.Identity, IdentityReport, IdentityProved)},
 		{"acceptDriveErase", truth(&w.AcceptDriveErase)},
 		{"minimumTerm", word(&w.MinimumTerm, terms...)},
 		{"namespaces", w.readNamespaces},

@@ -18,7 +18,7 @@ import (
 )
 
 // EngineVersion is the version of the vocabulary and of the forms that this engine understands.
-const EngineVersion = "0.2.0"
+const EngineVersion = "0.3.0"
 
 // The words that settings may hold.
 const (
@@ -135,7 +135,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
 		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage},
-		Claims: defaultClaims(), Boot: defaultBoot(), Maintenance: maintenance.Default(), Decommission: defaultDecommission()}}
+		Claims: defaultClaims(), Boot: defaultBoot(), Wipe: defaultWipe(), Maintenance: maintenance.Default(), Decommission: defaultDecommission()}}
 	if f.Root == nil {
 		return m, f.Found
 	}

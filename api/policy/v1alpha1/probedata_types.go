@@ -46,6 +46,14 @@ type ProbeData struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2048
 	PCIDevices []PCIDevice `json:"pciDevices,omitempty"`
+	// hidden is storage that the machine has and that the kernel of the agent shows as no disk.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Hidden []HiddenStorage `json:"hidden,omitempty"`
+	// hiddenKnown says that the agent looked for hidden storage; former agents do not.
+	// +optional
+	HiddenKnown bool `json:"hiddenKnown,omitempty"`
 	// problems are what the agent could not read or load; the report is incomplete to that extent.
 	// +optional
 	// +listType=atomic

@@ -72,6 +72,17 @@ type SanitizationRecordSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Skipped []SkippedDisk `json:"skipped,omitempty"`
+	// hidden is storage that the machine has and that the kernel of the agent shows as no disk.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Hidden []HiddenStorage `json:"hidden,omitempty"`
+	// hiddenKnown says that the agent looked for hidden storage; former agents do not.
+	// +optional
+	HiddenKnown bool `json:"hiddenKnown,omitempty"`
+	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
+	// +optional
+	ExcusedOnly bool `json:"excusedOnly,omitempty"`
 	// attested are the disks that this wipe did not see and for which a person answers. None of them was erased.
 	// +optional
 	// +listType=atomic

@@ -259,6 +259,12 @@ type ServerInventory struct {
 	// lastRecord is the machine's last SanitizationRecord; the next one continues its chain.
 	// +optional
 	LastRecord *RecordReference `json:"lastRecord,omitempty"`
+	// bmcStorage is what the machine's own BMC said of its drives. Only the leader writes it.
+	// +optional
+	BMCStorage *BMCStorage `json:"bmcStorage,omitempty"`
+	// bmcStorageWanted is when the registry asked for a newer reading of bmcStorage, because the end of a wipe waits for it.
+	// +optional
+	BMCStorageWanted *metav1.MicroTime `json:"bmcStorageWanted,omitempty"`
 }
 
 // ServerInventoryList is a list of inventories.

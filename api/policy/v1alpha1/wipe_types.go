@@ -55,6 +55,17 @@ type WipeReport struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Skipped []SkippedDisk `json:"skipped,omitempty"`
+	// hidden is storage that the machine has and that the kernel of the agent shows as no disk.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Hidden []HiddenStorage `json:"hidden,omitempty"`
+	// hiddenKnown says that the agent looked for hidden storage; former agents do not.
+	// +optional
+	HiddenKnown bool `json:"hiddenKnown,omitempty"`
+	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
+	// +optional
+	ExcusedOnly bool `json:"excusedOnly,omitempty"`
 	// message says what the agent wants to be known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
