@@ -141,22 +141,13 @@ func (o Observation) wiped(d *policyv1alpha1.BlockDevice) bool {
 		return false
 	}
 	for i := range w.Disks {
-		if e := &w.Disks[i]; sameDisk(d, e) && (w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified) {
+		e := &w.Disks[i]
+		counts := w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified
+		if counts && policyv1alpha1.SameDisk(d.RememberedDisk(), e.RememberedDisk()) {
 			return true
 		}
 	}
 	return false
-}
-
-// sameDisk compares the strongest identity that both have.
-func sameDisk(d *policyv1alpha1.BlockDevice, e *policyv1alpha1.DiskWipe) bool {
-	switch {
-	case d.WWID != "" && e.WWID != "":
-		return d.WWID == e.WWID
-	case d.Serial != "" && e.Serial != "":
-		return d.Serial == e.Serial
-	}
-	return d.WWID == "" && d.Serial == "" && d.Name != "" && d.Name == e.Name
 }
 
 // inventoryFacts are the differences between the last two reports.

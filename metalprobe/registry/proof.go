@@ -40,31 +40,26 @@ func forgetUnseen(c *policyv1alpha1.Custody, dealtWith []policyv1alpha1.DiskWipe
 		return
 	}
 	for _, gone := range missing(c.Disks, dealtWith) {
-		i := slices.IndexFunc(c.Disks, func(d policyv1alpha1.CustodyDisk) bool { return d.Key() == gone.Key() })
+		i := slices.Index(c.Disks, gone)
 		c.Disks = slices.Delete(c.Disks, i, i+1)
 	}
 }
 
 // uncovered lists the disks that are known of and that a wipe left out.
 func uncovered(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.WipeReport) []policyv1alpha1.CustodyDisk {
-	var left []policyv1alpha1.CustodyDisk
-	dealtWith := erasedOrExcused(wipe)
-	for _, device := range stored.Report.Data.Storage {
-		covered := slices.ContainsFunc(dealtWith, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
-		if !covered && !device.Removable {
-			left = append(left, custodyDisk(device))
+	var reported []policyv1alpha1.CustodyDisk
+	for i := range stored.Report.Data.Storage {
+		if device := &stored.Report.Data.Storage[i]; !device.Removable {
+			reported = append(reported, device.RememberedDisk())
 		}
 	}
+	dealtWith := erasedOrExcused(wipe)
+	left := policyv1alpha1.NotCovered(reported, asRemembered(dealtWith))
 	if stored.Custody == nil {
 		return left
 	}
-	for _, disk := range stored.Custody.Unattested(missing(stored.Custody.Disks, dealtWith)) {
-		named := func(other policyv1alpha1.CustodyDisk) bool { return other.Key() == disk.Key() }
-		if !slices.ContainsFunc(left, named) {
-			left = append(left, disk)
-		}
-	}
-	return left
+	unseen := stored.Custody.Unattested(missing(stored.Custody.Disks, dealtWith))
+	return append(left, policyv1alpha1.Besides(unseen, left)...)
 }
 
 // erasedOrExcused lists the disks that a wipe erased, and those that the policy in the agent's configuration excuses.
@@ -72,7 +67,9 @@ func erasedOrExcused(wipe *policyv1alpha1.WipeReport) []policyv1alpha1.DiskWipe 
 	disks := slices.Clone(wipe.Disks)
 	for _, d := range wipe.Skipped {
 		if d.Excused {
-			disks = append(disks, policyv1alpha1.DiskWipe{Path: d.Path, Name: d.Name, Serial: d.Serial, WWID: d.WWID})
+			disks = append(disks, policyv1alpha1.DiskWipe{
+				Path: d.Path, Name: d.Name, Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes, Transport: d.Transport,
+			})
 		}
 	}
 	return disks
@@ -102,16 +99,4 @@ func drivesOf(server *metalv1alpha1.Server) int {
 		}
 	}
 	return drives
-}
-
-// sameDisk compares by the strongest identity that both sides have.
-func sameDisk(device policyv1alpha1.BlockDevice, disk policyv1alpha1.DiskWipe) bool {
-	switch {
-	case device.WWID != "" && disk.WWID != "":
-		return device.WWID == disk.WWID
-	case device.Serial != "" && disk.Serial != "":
-		return device.Serial == disk.Serial
-	default:
-		return device.Path == disk.Path
-	}
 }
