@@ -56,6 +56,9 @@ const (
 	// ConditionBootOverrideMissing on a Server, while True, says that its BMC shows no boot override, and what follows: it is never
 	// wiped, and is switched on only where the policy says boot.withoutOverride.
 	ConditionBootOverrideMissing = "BootOverrideMissing"
+	// ConditionStorageHidden on a Server, while True, names storage of its machine that no disk of the kernel shows, and that neither the
+	// policy nor a person excuses. It may hold data.
+	ConditionStorageHidden = "StorageHidden"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.

@@ -17,7 +17,9 @@ import (
 // boot replaces the list, because a disk may have left the machine. Disks are only added where that could lose one: while
 // the machine may hold data, by later reports of the same boot, and by the agent that wipes. A report without any storage
 // says nothing about disks. The marks and the holder belong to the server controller.
-func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv1alpha1.BlockDevice) {
+//
+// Removable media that are not the BMC's are remembered where the policy has them erased.
+func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv1alpha1.BlockDevice, erasesRemovable bool) {
 	if stored.Custody == nil {
 		stored.Custody = &policyv1alpha1.Custody{}
 	}
@@ -31,7 +33,7 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 	}
 	var seen []policyv1alpha1.CustodyDisk
 	for i := range devices {
-		if d := &devices[i]; !d.Removable && !d.ReadOnly && !d.Remote() {
+		if d := &devices[i]; !d.ReadOnly && !d.Remote() && (!d.Removable || erasesRemovable && d.RemovableMedium()) {
 			seen = append(seen, d.RememberedDisk())
 		}
 	}

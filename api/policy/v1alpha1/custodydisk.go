@@ -28,6 +28,7 @@ func (d CustodyDisk) Key() DiskKey {
 func (d *BlockDevice) RememberedDisk() CustodyDisk {
 	return CustodyDisk{
 		Name: diskName(d.Name, d.Path), Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes, Transport: d.Transport,
+		Removable: d.Removable,
 	}
 }
 

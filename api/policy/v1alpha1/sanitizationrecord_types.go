@@ -88,7 +88,7 @@ type SanitizationRecordSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
-	UnseenDrives []BMCDrive `json:"unseenDrives,omitempty"`
+	UnseenDrives []HiddenStorage `json:"unseenDrives,omitempty"`
 	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
 	// +optional
 	ExcusedOnly bool `json:"excusedOnly,omitempty"`

@@ -205,6 +205,9 @@ type CustodyDisk struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Transport string `json:"transport,omitempty"`
+	// removable says that it is a removable medium, which a wipe erases only under wipe.removable: Erase.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
 }
 
 // Holder is a claim that held a machine.

@@ -71,7 +71,10 @@ type WipeReport struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
-	UnseenDrives []BMCDrive `json:"unseenDrives,omitempty"`
+	UnseenDrives []HiddenStorage `json:"unseenDrives,omitempty"`
+	// failedForHidden says that the wipe failed for hidden storage alone: each disk that the agent saw was erased.
+	// +optional
+	FailedForHidden bool `json:"failedForHidden,omitempty"`
 	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
 	// +optional
 	ExcusedOnly bool `json:"excusedOnly,omitempty"`

@@ -1191,10 +1191,8 @@ func (in *SanitizationRecordSpec) DeepCopyInto(out *SanitizationRecordSpec) {
 	}
 	if in.UnseenDrives != nil {
 		in, out := &in.UnseenDrives, &out.UnseenDrives
-		*out = make([]BMCDrive, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
+		*out = make([]HiddenStorage, len(*in))
+		copy(*out, *in)
 	}
 	if in.Attested != nil {
 		in, out := &in.Attested, &out.Attested
@@ -1463,10 +1461,8 @@ func (in *WipeReport) DeepCopyInto(out *WipeReport) {
 	}
 	if in.UnseenDrives != nil {
 		in, out := &in.UnseenDrives, &out.UnseenDrives
-		*out = make([]BMCDrive, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
+		*out = make([]HiddenStorage, len(*in))
+		copy(*out, *in)
 	}
 }
 
