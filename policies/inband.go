@@ -67,8 +67,8 @@ func LastPhase(inv *policyv1alpha1.ServerInventory, entry int64) *policyv1alpha1
 	return inv.Phase
 }
 
-// dataFound says that the report of this entry shows a fixed disk with which the machine may not be offered.
-func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 }
+// dataFound says that the report of this entry shows a disk, or storage that no disk shows, with which the machine may not be offered.
+func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 || len(HiddenOn(o)) > 0 }
 
 // DataOn are the disks of the report of this entry with which the machine may not be offered, by what offer.accepts says.
 func DataOn(o Observation) []policyv1alpha1.BlockDevice {
@@ -83,11 +83,17 @@ func DataOn(o Observation) []policyv1alpha1.BlockDevice {
 	var found []policyv1alpha1.BlockDevice
 	for i := range r.Data.Storage {
 		d := &r.Data.Storage[i]
-		if !d.Removable && !d.Remote() && !o.Excused(d) && !o.accepts(d) {
+		if !d.Remote() && !o.Excused(d) && o.counts(d) && !o.accepts(d) {
 			found = append(found, *d)
 		}
 	}
 	return found
+}
+
+// counts says that data on a disk keeps a machine from being offered: it is a fixed one, or a removable medium that is to be erased.
+func (o Observation) counts(d *policyv1alpha1.BlockDevice) bool {
+	erased := o.Settings.Wipe.Removable == bundle.RemovableErase && d.RemovableMedium()
+	return !d.Removable || erased && d.Content != policyv1alpha1.ContentBlank
 }
 
 // maxFound is how many disks are named.

@@ -303,6 +303,12 @@ const (
 	// ReasonHealthTolerated: the BMC reports critical health, and all that it names is no hardware or the policy lets that
 	// stop nothing.
 	ReasonHealthTolerated = "HealthTolerated"
+	// ReasonNotShown: the agent or the BMC names storage that no disk of the kernel shows.
+	ReasonNotShown = "NotShown"
+	// ReasonDrivesNotListed: the BMC listed drives before and does not now, and the policy asks for its list.
+	ReasonDrivesNotListed = "DrivesNotListed"
+	// ReasonRemovableInDoubt: the kernel calls a disk removable, and how it is attached is not known.
+	ReasonRemovableInDoubt = "RemovableInDoubt"
 	// ReasonBootOverrideMissing: the BMC shows no boot override that could be set.
 	ReasonBootOverrideMissing = "BootOverrideMissing"
 	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.

@@ -92,12 +92,10 @@ func excusedBy(h policyv1alpha1.HiddenStorage, in Input) string {
 }
 
 // Answers says that an attestation is of this storage: by its serial number, without one by function and address, without these by
-// its slot, else by its name. All that both say must agree.
+// its slot, else by its name.
 func Answers(a *policyv1alpha1.AttestedHidden, h policyv1alpha1.HiddenStorage) bool {
-	if key(a.Serial, a.Address, a.PCIID, a.Slot, a.Name) != key(h.Serial, h.Address, h.PCIID, h.Slot, h.Name) {
-		return false
-	}
-	return (a.PCIID == "" || h.PCIID == "" || a.PCIID == h.PCIID) && a != nil && name(h) != ""
+	named := key(h.Serial, h.Address, h.PCIID, h.Slot, h.Name)
+	return named[1] != "" && named == key(a.Serial, a.Address, a.PCIID, a.Slot, a.Name)
 }
 
 func key(serial, address, id, slot, name string) [2]string {

@@ -19,12 +19,11 @@ const (
 )
 
 // Remedy says what to do about hidden storage.
-const Remedy = "Bind its driver in the agent's image, or take it out. Where it holds no data, excuse it by wipe.excused, or attest it " +
-	"(metalaw server attest), then retry"
+const Remedy = "Bind its driver, take it out, excuse it (wipe.excused) or attest it (metalaw server attest); then retry"
 
 // Failure is the message of a wipe that fails for hidden storage.
 func Failure(open []policyv1alpha1.HiddenStorage) string {
-	return "The machine has storage that no disk shows, and it may hold data: " + Words(open) + ". " + Remedy
+	return "no disk shows this storage of the machine, and it may hold data: " + Words(open) + ". " + Remedy
 }
 
 // Words names hidden storage: its name, function, slot and serial number, as far as they are known.

@@ -26,8 +26,6 @@ type Demands struct {
 }
 
 const (
-	// listPatience is how long the end of a wipe waits for the drives that the BMC lists. After it they are not known.
-	listPatience = 2 * time.Minute
 	// withheldPatience is how long it waits for a BMC that listed drives before and does not now, where hidden storage fails a wipe.
 	withheldPatience = 20 * time.Minute
 	// listRetry is when an agent reports the end of a wipe again that waits for the BMC.
@@ -103,7 +101,7 @@ func bmcList(stored *policyv1alpha1.ServerInventory, g grant, asks Demands, now 
 		return listKnown
 	case withheld && since >= withheldPatience:
 		return listWithheld
-	case withheld, since < listPatience:
+	case withheld, since < hidden.ListPatience:
 		return listAwaited
 	}
 	return listUnknown
