@@ -146,3 +146,33 @@ func TestAnAdoptedFleetTripsNoBreaker(t *testing.T) {
 		})
 	}
 }
+
+func TestAnErrorForHiddenStorageAloneTripsNoBreaker(t *testing.T) {
+	move := func(entry int64, ago time.Duration, uncounted bool) v1alpha1.LifecycleMove {
+		return v1alpha1.LifecycleMove{From: "Cleanup", To: "Error", Rule: "WipeFailed", Entry: entry, Uncounted: uncounted,
+			At: metav1.NewMicroTime(noon.Add(-ago))}
+	}
+	for name, c := range map[string]struct {
+		history []v1alpha1.LifecycleMove
+		trips   bool
+	}{
+		"for it alone":                       {[]v1alpha1.LifecycleMove{move(7, time.Minute, true)}, false},
+		"for it alone, after a real failure": {[]v1alpha1.LifecycleMove{move(5, 2*time.Minute, false), move(7, time.Minute, true)}, true},
+		"for a disk":                         {[]v1alpha1.LifecycleMove{move(7, time.Minute, false)}, true},
+		"for a disk, after one for it alone": {[]v1alpha1.LifecycleMove{move(5, 2*time.Minute, true), move(7, time.Minute, false)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*v1alpha1.Server
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				servers = append(servers, newServer(name, "z", func(s *v1alpha1.Server) {
+					entered(v1alpha1.StateError, time.Minute)(s)
+					s.Status.Lifecycle.Entry, s.Status.Lifecycle.History = 7, c.history
+				}))
+			}
+			g := newGate(t, &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50}}, servers...)
+			if v := permit(t, g, servers[0], Wipe); v.Allowed == c.trips {
+				t.Errorf("allowed %v: %s", v.Allowed, v.Message)
+			}
+		})
+	}
+}

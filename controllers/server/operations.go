@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -53,17 +52,13 @@ func (v operationShell) attest(ctx context.Context) error {
 		v.bundle == nil {
 		return nil
 	}
-	disk, why := operations.Attestation(v.input(engine.Decision{}))
+	answer, why := operations.Attestation(v.input(engine.Decision{}))
 	if why != "" {
 		return nil
 	}
-	err := custodyShell(v).writeCustody(ctx, func(c *policyv1alpha1.Custody) {
-		if len(c.Unattested([]policyv1alpha1.CustodyDisk{disk.CustodyDisk})) > 0 {
-			c.Attested = append(c.Attested, disk)
-		}
-	})
+	err := custodyShell(v).writeCustody(ctx, answer.Write)
 	if err == nil {
-		v.attested = &disk
+		v.attested = &answer
 	}
 	return err
 }

@@ -106,8 +106,8 @@ type work struct {
 	recorded status.Output
 	// force is the move that an operation forces; nil where none does.
 	force *operations.Move
-	// attested is the disk that was written into the inventory for operation attest-disk; nil where none was.
-	attested *policyv1alpha1.AttestedDisk
+	// attested is what was written into the inventory for operation attest-disk; nil where nothing was.
+	attested *operations.Answer
 }
 
 // outputs are what a reconcile leads to besides what it records.

@@ -94,7 +94,8 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
 	if v.operation == v1alpha1.OperationAttestDisk {
-		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it; required")
+		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, or serial number, PCI address, "+
+			"slot or name of hidden storage; required")
 		f.StringVar(&r.method, "method", "", "what became of the disk: destroy or removed; required")
 		terminal.Offer(cmd, "method", methods)
 	} else {
@@ -182,6 +183,8 @@ var verbs = []verb{
 			"Error. This records that you answer for the disk: method destroy says that it is destroyed, removed that it was taken " +
 			"out for good. A wipe need not see that disk any more, and the SanitizationRecord names it, with you and the reason. " +
 			"A disk that the wipe does see is erased all the same.\n\n" +
+			"Storage that no disk shows is attested in the same way (condition StorageHidden names it). It fails no wipe of this server " +
+			"until another claim has held it.\n\n" +
 			"It asks before it begins, and waits for the end unless --wait=false is given. " +
 			"It takes the verb \"attest-disk\" on servers, beside the right to patch them: ClusterRole metalaw-disk-attester.",
 		example: "  # Which disks are missing is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
