@@ -34,6 +34,8 @@ type Host struct {
 	Drive func(name string, protocol erasure.Protocol) drive.Answers
 	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows.
 	Namespaces func(controller string) (allocated, active []uint32, err error)
+	// Active lists the namespaces that an NVMe controller shows, also where the drive does not manage namespaces.
+	Active func(controller string) ([]uint32, error)
 	// Content reads whether a disk holds data, and where. It is asked once for each disk.
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
 	// Allowed are disks that are erased in spite of a doubt, by wwid, serial number or model.

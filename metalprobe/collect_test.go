@@ -118,7 +118,8 @@ func TestCollectReadsAMachine(t *testing.T) {
 			{Name: "eth0", MAC: "aa:bb:cc:dd:ee:01", PCIAddress: "0000:3b:00.0", Speed: "25000Mb/s", Driver: "i40e"},
 			{Name: "eth1", MAC: "aa:bb:cc:dd:ee:02", Driver: "i40e"},
 		},
-		PCIDevices: []policyv1alpha1.PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+		PCIDevices:  []policyv1alpha1.PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+		HiddenKnown: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("collected (-want +got):\n%s", diff)

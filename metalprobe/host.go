@@ -26,6 +26,7 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
+		Active:     ActiveOf,
 		Content:    blank.ReadDisk,
 		Now:        time.Now,
 	}

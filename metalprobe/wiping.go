@@ -37,6 +37,8 @@ type wiping struct {
 	// doubts say why the registry refuses a disk that the policy allows; empty for a disk that it does not refuse.
 	doubts []string
 	told   int32
+	// looked says that hidden storage was looked for before.
+	looked bool
 }
 
 // one erases a disk once that is permitted. It returns an error only where the whole wipe must stop.

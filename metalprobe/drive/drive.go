@@ -5,6 +5,8 @@
 package drive
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,7 +92,6 @@ func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
 	const (
 		oacs, oacsManagement = 256, 1 << 3
 		identifyDrive        = 0x01
-		listActive           = 0x02
 		listAllocated        = 0x10
 	)
 	controller, err := identify(c, 0, identifyDrive)
@@ -104,19 +105,57 @@ func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
 		what uint32
 		into *[]uint32
 	}{{listAllocated, &allocated}, {listActive, &active}} {
-		page, err := identify(c, 0, list.what)
-		if err != nil {
+		if *list.into, err = namespaces(c, list.what); err != nil {
 			return nil, nil, err
-		}
-		for at := 0; at+4 <= len(page); at += 4 {
-			nsid := uint32(page[at]) | uint32(page[at+1])<<8 | uint32(page[at+2])<<16 | uint32(page[at+3])<<24
-			if nsid == 0 {
-				break
-			}
-			*list.into = append(*list.into, nsid)
 		}
 	}
 	return allocated, active, nil
+}
+
+// listActive is what Identify is asked for the namespaces that a controller shows.
+const listActive = 0x02
+
+// Active lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify says.
+func Active(c erasure.Commands) ([]uint32, error) {
+	const identifyDrive, count, mostOld = 0x01, 516, 64
+	active, failed := namespaces(c, listActive)
+	if failed == nil {
+		return active, nil
+	}
+	controller, err := identify(c, 0, identifyDrive)
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	n := binary.LittleEndian.Uint32(controller[count:])
+	if n > mostOld {
+		return nil, failed
+	}
+	for nsid := uint32(1); nsid <= n; nsid++ {
+		page, err := identify(c, nsid, 0)
+		if err != nil {
+			return nil, err
+		}
+		if binary.LittleEndian.Uint64(page) > 0 { // an inactive namespace is described by zeros
+			active = append(active, nsid)
+		}
+	}
+	return active, nil
+}
+
+// namespaces reads a list of namespaces, which ends at the first zero.
+func namespaces(c erasure.Commands, what uint32) (found []uint32, err error) {
+	page, err := identify(c, 0, what)
+	if err != nil {
+		return nil, err
+	}
+	for at := 0; at+4 <= len(page); at += 4 {
+		nsid := binary.LittleEndian.Uint32(page[at:])
+		if nsid == 0 {
+			break
+		}
+		found = append(found, nsid)
+	}
+	return found, nil
 }
 
 // Detached words the namespaces that hold data which no disk shows; empty where there is none.

@@ -163,7 +163,11 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
-		Disks:    machine.disks,
+		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
+			toErase, skipped := machine.disks()
+			return toErase, skipped, nil
+		},
+		Hidden:   func(context.Context) ([]policyv1alpha1.HiddenStorage, bool) { return machine.Data.Hidden, true },
 		Wipe:     config.Wipe,
 		Interval: g.options.Interval,
 		Log:      g.options.Log,
@@ -177,7 +181,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 func (m Machine) describe(now time.Time) metalprobe.Data {
 	data := m.Data
 	data.Timestamp = metalprobe.Timestamp{Time: now}
-	data.Storage = slices.Clone(data.Storage)
+	data.Storage, data.HiddenKnown = slices.Clone(data.Storage), true
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {
 			info, verdict := disk.Info(), judge(disk)
@@ -193,7 +197,7 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 }
 
 // disks lists what a wipe has to erase and what it leaves alone, as the agent on a real machine does.
-func (m Machine) disks(context.Context) (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk, err error) {
+func (m Machine) disks() (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk) {
 	for _, disk := range m.Disks {
 		info, verdict := disk.Info(), judge(disk)
 		if verdict.Standing == metalprobe.DiskNotFixed {
@@ -202,7 +206,7 @@ func (m Machine) disks(context.Context) (toErase []metalprobe.Disk, skipped []po
 		}
 		toErase = append(toErase, eraser{disk: disk, info: info, verdict: verdict})
 	}
-	return toErase, skipped, nil
+	return toErase, skipped
 }
 
 func judge(disk Disk) metalprobe.Verdict { return metalprobe.JudgeDisk(disk.Facts()) }
