@@ -131,7 +131,7 @@ func (d *blockDisk) Recheck(ctx context.Context) (verification *policyv1alpha1.E
 // protocolOf tells in what language a drive takes commands. A SATA drive behind a SAS adapter names its vendor ATA.
 func protocolOf(s policyv1alpha1.BlockDevice, verdict Verdict) erasure.Protocol {
 	switch {
-	case verdict.OverwriteOnly:
+	case verdict.OverwriteOnly, verdict.Transport == transportUSB: // a USB bridge may answer for its drive
 		return erasure.NoProtocol
 	case isNVMe(s.Name):
 		return erasure.NVMe

@@ -40,6 +40,8 @@ type Host struct {
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
 	// Allowed are disks that are erased in spite of a doubt, by wwid, serial number or model.
 	Allowed []string
+	// EraseRemovable says that the policy asks to erase removable media that are not the BMC's.
+	EraseRemovable bool
 	// Problems tells what went wrong outside of the collectors, such as a module that did not load.
 	Problems func() []policyv1alpha1.ProbeProblem
 	// Limit bounds each collector; zero means DefaultLimit.

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/metalprobe/bmcmedia"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/kernel"
+	"github.com/metalaw/metalaw/metalprobe/twins"
 )
 
 var (
@@ -23,8 +26,12 @@ var (
 var hypervisors = []string{"QEMU", "KVM", "Bochs", "VMware", "innotek GmbH", "VirtualBox", "Xen", "Parallels", "BHYVE"}
 
 // judge decides about one disk by what the kernel and the drive say now.
-func (h *Host) judge(name string) Verdict {
+func (h *Host) judge(name string) Verdict { return h.judgeWith(name, h.EraseRemovable) }
+
+// judgeWith decides as judge does, for a policy that asks to erase removable media or does not.
+func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	facts := h.facts(name)
+	facts.EraseRemovable = eraseRemovable
 	dir := "sys/block/" + name
 	facts.Allowed = named(h.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
 	if isNVMe(name) && h.Sharing != nil {
@@ -41,11 +48,11 @@ func (h *Host) judge(name string) Verdict {
 	return JudgeDisk(facts)
 }
 
-// protocol tells in what language a disk can be asked. Removable and remote disks are not asked.
+// protocol tells in what language a disk can be asked. Removable and remote disks are not asked, nor is what is behind a USB bridge.
 func (h *Host) protocol(name string, facts DiskFacts) erasure.Protocol {
 	transport := transportOf(facts)
 	switch {
-	case notFixed(facts, transport) != "" || refusal(facts, transport) != "":
+	case notFixed(facts, transport) != "", refusal(facts, transport) != "", transport == transportUSB:
 		return erasure.NoProtocol
 	case isNVMe(name):
 		return erasure.NVMe
@@ -78,15 +85,27 @@ func (h *Host) facts(name string) DiskFacts {
 	if isNVMe(name) {
 		facts.Controllers = h.controllers(name, dir)
 	}
+	if facts.Removable {
+		facts.BMCMedium = h.bmcMedium(dir)
+	}
 	if strings.HasPrefix(name, "mmcblk") {
 		facts.CardType = h.sys().Word(dir + "/device/type")
 	}
 	for part := range strings.SplitSeq(dir, "/") {
 		if scsiHost.MatchString(part) {
-			facts.HostDriver = h.sys().Word("sys/class/scsi_host/" + part + "/proc_name")
+			facts.HostDriver = h.hostDriver(dir, part)
 		}
 	}
 	return facts
+}
+
+// hostDriver names the driver of a SCSI host. Not every driver names itself there, but each names itself at the function of its adapter.
+func (h *Host) hostDriver(dir, host string) string {
+	name := h.sys().Word("sys/class/scsi_host/" + host + "/proc_name")
+	if name == "" || strings.HasPrefix(name, "(") || strings.HasPrefix(name, "<") { // so the kernel writes a name that is not there
+		return h.sys().Uevent("sys/bus/pci/devices/"+kernel.PCIAddress(dir), "DRIVER")
+	}
+	return name
 }
 
 // controllers finds every controller of a namespace's subsystem. With native multipath the disk hangs below the
@@ -140,21 +159,51 @@ func (h *Host) hiddenPaths(name string) []string {
 	return names
 }
 
-// twins names the other visible disks with the same wwid.
+// twins names the other visible disks that may be paths to the same disk.
 func (h *Host) twins(name string) []string {
-	wwid := h.wwid("sys/block/" + name)
-	disks, err := h.sys().List("sys/block")
-	if wwid == "" || err != nil {
+	if h.wwid("sys/block/"+name) == "" {
 		return nil
 	}
-	var found []string
-	for _, other := range disks {
-		dir := "sys/block/" + other
-		if other != name && h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == wwid {
-			found = append(found, other)
+	disks, err := h.sys().List("sys/block")
+	if err != nil {
+		return nil
+	}
+	var all []twins.Disk
+	for _, disk := range disks {
+		dir := "sys/block/" + disk
+		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == h.wwid("sys/block/"+name) {
+			all = append(all, twins.Disk{Name: disk, WWID: h.wwid(dir), Serial: h.serial(dir), Private: h.private(disk)})
 		}
 	}
-	return found
+	at := slices.IndexFunc(all, func(d twins.Disk) bool { return d.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return twins.Of(all[at], all)
+}
+
+// private says that a disk is a SATA drive, also behind a SAS adapter, or NVMe over PCIe.
+func (h *Host) private(name string) bool {
+	dir := h.sys().Resolve("sys/block/" + name)
+	facts := DiskFacts{Name: name, Device: strings.TrimPrefix(dir, "sys/")}
+	if isNVMe(name) {
+		facts.Controllers = h.controllers(name, dir)
+		return transportOf(facts) == "nvme/pcie"
+	}
+	transport := transportOf(facts)
+	return transport == transportSATA || transport == transportSAS && h.sys().Word(dir+"/device/vendor") == "ATA"
+}
+
+// bmcMedium names the BMC whose virtual medium a USB device is.
+func (h *Host) bmcMedium(dir string) string {
+	for place := path.Dir(dir); place != "." && place != "sys"; place = path.Dir(place) {
+		if vendor := h.sys().Word(place + "/idVendor"); vendor != "" {
+			return bmcmedia.Whose(bmcmedia.Device{Vendor: vendor, Product: h.sys().Word(place + "/idProduct"),
+				Manufacturer: h.sys().Word(place + "/manufacturer"),
+				SCSIVendor:   h.sys().Word(dir + "/device/vendor"), SCSIModel: h.sys().Word(dir + "/device/model")})
+		}
+	}
+	return ""
 }
 
 func (h *Host) wwid(dir string) string {

@@ -31,7 +31,7 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Now:        time.Now,
 	}
 	if policy != nil {
-		h.Allowed = policy.Allowed
+		h.Allowed, h.EraseRemovable = policy.Allowed, policy.Removable == RemovableErase
 	}
 	return h
 }
