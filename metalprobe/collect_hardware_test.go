@@ -332,7 +332,7 @@ func TestADoubtRefusesADiskThatThePolicyDoesNotAllow(t *testing.T) {
 			if got.Standing != DiskRefused || !strings.HasPrefix(got.Reason, c.want) {
 				t.Errorf("got  %+v\nwant %s", got, c.want)
 			}
-			host.Allowed = []string{"DISK", "V1", "eui.1"} // a model, a serial number and a wwid
+			host.Policy.Allowed = []string{"DISK", "V1", "eui.1"} // a model, a serial number and a wwid
 			got = host.judge(c.disk)
 			if got.Standing != c.allowed || (c.allowed == DiskOurs && !strings.HasPrefix(got.Reason, "the policy allows it, although "+c.want)) {
 				t.Errorf("where the policy allows it: %+v, want %s", got, c.allowed)

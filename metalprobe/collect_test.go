@@ -193,7 +193,7 @@ func TestDisksToWipeAreTheFixedOnes(t *testing.T) {
 func TestTheReportCallsAStickRemovableAlsoWhereThePolicyErasesIt(t *testing.T) {
 	for _, eraseRemovable := range []bool{false, true} {
 		host := sysfs(t, sata+strings.NewReplacer("sda", "sdb", "removable: 0", "removable: 1").Replace(usb))
-		host.EraseRemovable = eraseRemovable
+		host.Policy.Removable = map[bool]string{true: RemovableErase}[eraseRemovable]
 		data, err := host.Collect(t.Context())
 		if err != nil || len(data.Storage) != 2 || data.Storage[0].Removable || !data.Storage[1].Removable {
 			t.Errorf("erases %t: %+v, %v", eraseRemovable, data.Storage, err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/metalaw/metalaw/metalprobe/bmcmedia"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
-	"github.com/metalaw/metalaw/metalprobe/kernel"
 	"github.com/metalaw/metalaw/metalprobe/twins"
 )
 
@@ -26,14 +25,16 @@ var (
 var hypervisors = []string{"QEMU", "KVM", "Bochs", "VMware", "innotek GmbH", "VirtualBox", "Xen", "Parallels", "BHYVE"}
 
 // judge decides about one disk by what the kernel and the drive say now.
-func (h *Host) judge(name string) Verdict { return h.judgeWith(name, h.EraseRemovable) }
+func (h *Host) judge(name string) Verdict {
+	return h.judgeWith(name, h.Policy.Removable == RemovableErase)
+}
 
 // judgeWith decides as judge does, for a policy that asks to erase removable media or does not.
 func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	facts := h.facts(name)
 	facts.EraseRemovable = eraseRemovable
 	dir := "sys/block/" + name
-	facts.Allowed = named(h.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
+	facts.Allowed = named(h.Policy.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
 	if isNVMe(name) && h.Sharing != nil {
 		facts.Sharing = h.Sharing(name)
 	}
@@ -86,26 +87,17 @@ func (h *Host) facts(name string) DiskFacts {
 		facts.Controllers = h.controllers(name, dir)
 	}
 	if facts.Removable {
-		facts.BMCMedium = h.bmcMedium(dir)
+		facts.BMCMedium = bmcmedia.Whose(bmcmedia.Read(h.sys(), dir))
 	}
 	if strings.HasPrefix(name, "mmcblk") {
 		facts.CardType = h.sys().Word(dir + "/device/type")
 	}
 	for part := range strings.SplitSeq(dir, "/") {
 		if scsiHost.MatchString(part) {
-			facts.HostDriver = h.hostDriver(dir, part)
+			facts.HostDriver = h.sys().HostDriver(dir, part)
 		}
 	}
 	return facts
-}
-
-// hostDriver names the driver of a SCSI host. Not every driver names itself there, but each names itself at the function of its adapter.
-func (h *Host) hostDriver(dir, host string) string {
-	name := h.sys().Word("sys/class/scsi_host/" + host + "/proc_name")
-	if name == "" || strings.HasPrefix(name, "(") || strings.HasPrefix(name, "<") { // so the kernel writes a name that is not there
-		return h.sys().Uevent("sys/bus/pci/devices/"+kernel.PCIAddress(dir), "DRIVER")
-	}
-	return name
 }
 
 // controllers finds every controller of a namespace's subsystem. With native multipath the disk hangs below the
@@ -192,18 +184,6 @@ func (h *Host) private(name string) bool {
 	}
 	transport := transportOf(facts)
 	return transport == transportSATA || transport == transportSAS && h.sys().Word(dir+"/device/vendor") == "ATA"
-}
-
-// bmcMedium names the BMC whose virtual medium a USB device is.
-func (h *Host) bmcMedium(dir string) string {
-	for place := path.Dir(dir); place != "." && place != "sys"; place = path.Dir(place) {
-		if vendor := h.sys().Word(place + "/idVendor"); vendor != "" {
-			return bmcmedia.Whose(bmcmedia.Device{Vendor: vendor, Product: h.sys().Word(place + "/idProduct"),
-				Manufacturer: h.sys().Word(place + "/manufacturer"),
-				SCSIVendor:   h.sys().Word(dir + "/device/vendor"), SCSIModel: h.sys().Word(dir + "/device/model")})
-		}
-	}
-	return ""
 }
 
 func (h *Host) wwid(dir string) string {

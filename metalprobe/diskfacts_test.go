@@ -152,12 +152,12 @@ func TestWhichDisksAWipeMayErase(t *testing.T) {
 	const scsi = "/target0:0:0/0:0:0:0/block"
 	shared := func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }
 	silent := func(h *Host) { h.Sharing = nil }
-	erase := func(h *Host) { h.EraseRemovable = true }
+	erase := func(h *Host) { h.Policy.Removable = RemovableErase }
 	stick := strings.Replace(usb, "removable: 0", "removable: 1", 1)
 	bmc := stick + usbOf("046b", "ff31", "AMI", "Virtual HDisk0")
 	volume := func(driver string) string { return strings.ReplaceAll(raid, "megaraid_sas", driver) }
 	flagged := func(driver string) string { return strings.Replace(volume(driver), "removable: 0", "removable: 1", 1) }
-	allowing := func(h *Host) { h.Allowed = []string{"DISK"} }
+	allowing := func(h *Host) { h.Policy.Allowed = []string{"DISK"} }
 	both := func(h *Host) { erase(h); allowing(h) }
 	sdCard := card + at("mmcblk0", pci+"/mmc_host/mmc0/mmc0:0001/block", "../../type", "SD")
 	for name, c := range map[string]struct {

@@ -76,6 +76,9 @@ func (h *Host) detached() (media []medium) {
 			byName[id], drives = s, append(drives, s)
 		}
 		allocated, active, err := h.Namespaces(controller)
+		if errors.Is(err, drive.ErrActiveUnknown) {
+			err = nil // such a drive hides no namespace
+		}
 		s.allocated, s.active = append(s.allocated, allocated...), append(s.active, active...)
 		s.silent = errors.Join(s.silent, err)
 	}

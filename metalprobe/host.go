@@ -26,12 +26,11 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
-		Active:     ActiveOf,
 		Content:    blank.ReadDisk,
 		Now:        time.Now,
 	}
 	if policy != nil {
-		h.Allowed, h.EraseRemovable = policy.Allowed, policy.Removable == RemovableErase
+		h.Policy = *policy
 	}
 	return h
 }

@@ -4,8 +4,11 @@
 package bmcmedia
 
 import (
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/metalaw/metalaw/metalprobe/kernel"
 )
 
 // Device is what a USB storage device says of itself: on the USB, and to SCSI.
@@ -58,4 +61,16 @@ func Whose(d Device) string {
 		}
 	}
 	return ""
+}
+
+// Read finds what the USB device of a disk says of itself; dir is the disk's own directory.
+func Read(tree kernel.Tree, dir string) Device {
+	d := Device{SCSIVendor: tree.Word(dir + "/device/vendor"), SCSIModel: tree.Word(dir + "/device/model")}
+	for place := path.Dir(dir); strings.Contains(place, "/usb"); place = path.Dir(place) {
+		if d.Vendor = tree.Word(place + "/idVendor"); d.Vendor != "" {
+			d.Product, d.Manufacturer = tree.Word(place+"/idProduct"), tree.Word(place+"/manufacturer")
+			break
+		}
+	}
+	return d
 }
