@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/holders"
 	"github.com/metalaw/metalaw/metalprobe/kernel"
 	"github.com/metalaw/metalaw/metalprobe/nic"
 )
@@ -39,6 +40,8 @@ type Host struct {
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
 	// Policy is what the policy says of a wipe: which disks are erased in spite of a doubt, and what becomes of removable media.
 	Policy WipePolicy
+	// Change changes what the kernel made of disks; nil changes nothing.
+	Change holders.Changer
 	// Problems tells what went wrong outside of the collectors, such as a module that did not load.
 	Problems func() []policyv1alpha1.ProbeProblem
 	// Limit bounds each collector; zero means DefaultLimit.

@@ -86,7 +86,12 @@ func (h *Host) begin(ctx context.Context, disk policyv1alpha1.BlockDevice, limit
 	h.contents.disks[key] = r
 	go func() {
 		defer close(r.ended)
-		if h.judgeWith(disk.Name, true).Standing != DiskOurs { // a removable medium is read whether or not the policy erases it
+		verdict := h.judgeWith(disk.Name, true) // a removable medium is read whether or not the policy erases it
+		if verdict.Standing != DiskOurs {
+			return
+		}
+		if verdict.Sanitizing {
+			r.content, r.found = policyv1alpha1.ContentUnreadable, "a sanitize runs in the drive"
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)

@@ -45,6 +45,7 @@ func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	default:
 		answers := h.Drive(name, protocol)
 		facts.Reservation, facts.Hidden, facts.HiddenUnknown = answers.Reservation, answers.Hidden, answers.HiddenUnknown
+		facts.Sanitizing = answers.Sanitizing
 	}
 	return JudgeDisk(facts)
 }

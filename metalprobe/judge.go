@@ -37,6 +37,8 @@ type DiskFacts struct {
 	Reservation drive.Reservation
 	// Hidden says what the disk hides, and HiddenUnknown why that is not known; both are empty for a disk that hides nothing.
 	Hidden, HiddenUnknown string
+	// Sanitizing says that a sanitize runs in the drive, which until its end answers neither of the above.
+	Sanitizing bool
 	// Enclosure names the SES enclosure that the disk is in, where that is not known to be a part of this machine.
 	Enclosure string
 	// BMCMedium names the BMC whose virtual medium a USB device is known to be.
@@ -89,6 +91,8 @@ type Verdict struct {
 	Reason string
 	// OverwriteOnly says that the disk is a volume, where a discard reaches no disk.
 	OverwriteOnly bool
+	// Sanitizing says that a sanitize runs in the drive: the erase waits for its end, and then judges the disk anew.
+	Sanitizing bool
 }
 
 // The transports that a verdict names, beside nvme/ and the kernel's word.
@@ -158,12 +162,19 @@ func JudgeDisk(f DiskFacts) Verdict {
 		verdict.Reason = "the policy allows it, although " + verdict.Reason
 	}
 	verdict.Standing = DiskOurs
+	if f.Sanitizing {
+		verdict.Sanitizing = true
+		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+sanitizes, "; ")
+	}
 	if verdict.Transport == transportRAID {
 		verdict.OverwriteOnly = true
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+raidLimit, "; ")
 	}
 	return verdict
 }
+
+// sanitizes says why a drive is not erased at once.
+const sanitizes = "a sanitize that was started before runs in the drive, and the wipe waits for its end"
 
 // raidLimit is what the erase of a volume leaves.
 const raidLimit = "RAID volume: only its blocks were overwritten, not what the adapter keeps beside them"
@@ -209,6 +220,8 @@ func doubt(f DiskFacts, transport string) string {
 		return fmt.Sprintf("its RAID driver %s is not known to show local volumes alone; name the disk in wipe.allowed", f.HostDriver)
 	case f.Enclosure != "":
 		return fmt.Sprintf("it is in the enclosure %s, which is not known to be a part of this machine", f.Enclosure)
+	case f.Sanitizing: // the other doubts are asked about when it has ended
+		return ""
 	case reserves && f.Reservation == drive.ReservationHeld:
 		return "a host holds a reservation of it, or is registered for one; release it"
 	case reserves && f.Reservation != drive.ReservationNone:

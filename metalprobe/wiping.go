@@ -197,6 +197,7 @@ func (w *wiping) order(i int) EraseOrder {
 			})
 		},
 		Announce: func(ctx context.Context, message string) error {
+			w.Log.Info(message, "server", w.UUID, "disk", w.disks[i].Info().Path)
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
 				if d.State == policyv1alpha1.DiskErasing {
 					d.Message = shorten(message)

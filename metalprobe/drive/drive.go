@@ -34,6 +34,26 @@ type Answers struct {
 	Hidden string
 	// HiddenUnknown says why it is not known whether the drive hides anything; empty where that is known.
 	HiddenUnknown string
+	// Sanitizing says that a sanitize runs in the drive. Until it ends the drive answers no other question.
+	Sanitizing bool
+}
+
+// Ask asks a drive everything, in its own language. report is for NVMe.
+func Ask(protocol erasure.Protocol, c erasure.Commands, report ReadReport) Answers {
+	// A drive that does not answer this question may answer the others.
+	if now, err := erasure.Sanitizing(protocol, c); err == nil && now.Runs {
+		return Answers{Sanitizing: true}
+	}
+	switch protocol {
+	case erasure.NVMe:
+		return NVMe(c, report)
+	case erasure.ATA:
+		return ATA(c)
+	case erasure.SCSI:
+		return SCSI(c)
+	case erasure.NoProtocol:
+	}
+	return Answers{}
 }
 
 // timeout bounds one question.
