@@ -55,6 +55,8 @@ type Agent struct {
 	Collect Collector
 	// Disks lists what is to be erased, and what is left alone because it is no fixed disk; only asked where Purpose is PurposeWipe.
 	Disks func(ctx context.Context) ([]Disk, []policyv1alpha1.SkippedDisk, error)
+	// Hidden lists storage that no disk shows; false says that it is not known. Nil knows nothing.
+	Hidden func(ctx context.Context) ([]policyv1alpha1.HiddenStorage, bool)
 	// Wipe is what the policy says of a wipe; nil says nothing.
 	Wipe *WipePolicy
 	// Parallel is how many disks are erased at the same time; zero means DefaultParallel.

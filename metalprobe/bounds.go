@@ -32,6 +32,7 @@ const (
 
 	// Lengths of texts, in bytes.
 	maxAddress = 64   // an address, a speed or a number in words
+	maxPCIID   = 32   // a vendor and a device of PCI
 	maxFlag    = 128  // a flag, a version or a method
 	maxWord    = 256  // a name or a serial number
 	maxText    = 1024 // a description or a message
@@ -151,11 +152,31 @@ func (b *bounds) data(d *Data) {
 		b.texts(path, maxAddress, &p.Address, &p.VendorID, &p.ProductID, &p.Class)
 		b.text(path, &p.Driver, maxFlag)
 	})
+	b.hidden("data.hidden", &d.Hidden)
 	each(b, "data.problems", &d.Problems, maxReported, func(path string, p *policyv1alpha1.ProbeProblem) {
 		b.text(path+".source", &p.Source, maxAddress)
 		b.text(path+".message", &p.Message, maxCause)
 		if p.Source == "" {
 			b.absent(path+".source", &p.Source)
+		}
+	})
+}
+
+// hidden bounds a list of storage that no disk shows. An agent names itself as the source, and excuses nothing.
+func (b *bounds) hidden(path string, list *[]policyv1alpha1.HiddenStorage) {
+	each(b, path, list, MaxHidden, func(path string, s *policyv1alpha1.HiddenStorage) {
+		b.texts(path, maxWord, &s.Slot, &s.Name, &s.Model, &s.Serial)
+		b.text(path+".address", &s.Address, maxAddress)
+		b.text(path+".pciID", &s.PCIID, maxPCIID)
+		b.text(path+".reason", &s.Reason, maxText)
+		natural(b, path+".sizeBytes", &s.SizeBytes)
+		switch {
+		case b.trim:
+			s.Source, s.ExcusedBy = policyv1alpha1.HiddenByAgent, ""
+		case s.Source != policyv1alpha1.HiddenByAgent:
+			b.note("%s.source: %.64q is not Agent", path, s.Source)
+		case s.ExcusedBy != "":
+			b.note("%s.excusedBy: an agent excuses nothing", path)
 		}
 	})
 }
@@ -258,5 +279,6 @@ func (r *WipeReport) Validate() error {
 		b.text(path+".reason", &d.Reason, maxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 	})
+	b.hidden("hidden", &r.Hidden)
 	return errors.Join(b.problems...)
 }

@@ -92,14 +92,7 @@ func (h *Host) slot(name string) string {
 		return bay
 	}
 	if isNVMe(name) {
-		address, _, _ := strings.Cut(h.diskPCIAddress(name), ".")
-		slots, _ := h.sys().List("sys/bus/pci/slots") // none is an answer: the firmware names no slots
-		for _, slot := range slots {
-			if address != "" && h.sys().Word("sys/bus/pci/slots/"+slot+"/address") == address {
-				return slot
-			}
-		}
-		return ""
+		return h.sys().PCISlot(h.diskPCIAddress(name))
 	}
 	for part := range strings.SplitSeq(h.sys().Resolve("sys/block/"+name), "/") {
 		if ataPort.MatchString(part) {

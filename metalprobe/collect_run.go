@@ -28,6 +28,7 @@ func (h *Host) collectors() []collector {
 		{"cpu", h.cpus},
 		{"memory", func(d *Data) (err error) { d.Memory, err = h.sys().Memory(); return err }},
 		{"disks", h.disks},
+		{"hidden", h.hiddenStorage},
 		{"network", h.interfaces},
 		{"lldp", h.neighbors},
 		{"pci", func(d *Data) (err error) { d.PCIDevices, err = h.sys().PCIDevices(); return err }},
@@ -148,4 +149,6 @@ func (d *Data) add(part Data) {
 	d.Memory = append(d.Memory, part.Memory...)
 	d.NICs = append(d.NICs, part.NICs...)
 	d.PCIDevices = append(d.PCIDevices, part.PCIDevices...)
+	d.Hidden = append(d.Hidden, part.Hidden...)
+	d.HiddenKnown = d.HiddenKnown || part.HiddenKnown
 }

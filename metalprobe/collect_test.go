@@ -118,7 +118,8 @@ func TestCollectReadsAMachine(t *testing.T) {
 			{Name: "eth0", MAC: "aa:bb:cc:dd:ee:01", PCIAddress: "0000:3b:00.0", Speed: "25000Mb/s", Driver: "i40e"},
 			{Name: "eth1", MAC: "aa:bb:cc:dd:ee:02", Driver: "i40e"},
 		},
-		PCIDevices: []policyv1alpha1.PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+		PCIDevices:  []policyv1alpha1.PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+		HiddenKnown: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("collected (-want +got):\n%s", diff)
@@ -185,6 +186,22 @@ func TestDisksToWipeAreTheFixedOnes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/dev/nvme0n1", "/dev/sda"}, got); diff != "" {
 		t.Errorf("disks (-want +got):\n%s", diff)
+	}
+}
+
+// The inventory tells what a wipe need not cover; that does not depend on what this boot erases.
+func TestTheReportCallsAStickRemovableAlsoWhereThePolicyErasesIt(t *testing.T) {
+	for _, eraseRemovable := range []bool{false, true} {
+		host := sysfs(t, sata+strings.NewReplacer("sda", "sdb", "removable: 0", "removable: 1").Replace(usb))
+		host.Policy.Removable = map[bool]string{true: RemovableErase}[eraseRemovable]
+		data, err := host.Collect(t.Context())
+		if err != nil || len(data.Storage) != 2 || data.Storage[0].Removable || !data.Storage[1].Removable {
+			t.Errorf("erases %t: %+v, %v", eraseRemovable, data.Storage, err)
+		}
+		disks, skipped, err := host.Disks(t.Context())
+		if want := map[bool]int{false: 1, true: 2}[eraseRemovable]; err != nil || len(disks) != want || len(disks)+len(skipped) != 2 {
+			t.Errorf("erases %t: %d disks, %+v, %v", eraseRemovable, len(disks), skipped, err)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 		return err
 	}
 	w.proved = status.Proved
+	w.look(ctx)
 	disks, skipped, err := a.Disks(ctx)
 	if err != nil {
 		w.report.State, w.report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
@@ -77,6 +78,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 	if err := w.run(ctx); err != nil {
 		return err
 	}
+	w.look(ctx)
 	w.report.State = policyv1alpha1.WipeVerified
 	switch failed := w.failed(); {
 	case failed > 0:
@@ -178,7 +180,7 @@ func MediaOf(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.Media
 		return policyv1alpha1.MediaEMMC
 	case strings.HasPrefix(s.Name, "pmem"):
 		return policyv1alpha1.MediaNVDIMM
-	case s.Rotational:
+	case s.Rotational && verdict.Transport != transportUSB: // the kernel takes every USB stick for a disk that turns
 		return policyv1alpha1.MediaHDD
 	}
 	return policyv1alpha1.MediaSSD

@@ -66,6 +66,10 @@ func (d Data) Digest() string {
 	for i := range d.Storage {
 		d.Storage[i].ContentFound = ""
 	}
+	d.Hidden = slices.Clone(d.Hidden)
+	for i := range d.Hidden {
+		d.Hidden[i].Reason = "" // a drive words its failure anew each time
+	}
 	d.LLDP = ports(d.LLDP)
 	d.Problems = slices.Clone(d.Problems)
 	for i := range d.Problems {

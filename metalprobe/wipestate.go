@@ -29,6 +29,21 @@ func (w *wiping) snapshot() WipeReport {
 	return report
 }
 
+// look adds the storage that no disk shows to the report. It is known only where it was at each look, before the erase and after it.
+func (w *wiping) look(ctx context.Context) {
+	if w.Hidden == nil {
+		return
+	}
+	found, known := w.Hidden(ctx)
+	for _, s := range found {
+		w.Log.Warn("storage that no disk shows", "server", w.UUID, "address", s.Address, "pci", s.PCIID, "name", s.Name, "because", s.Reason)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.HiddenKnown = known && (w.report.HiddenKnown || !w.looked)
+	w.report.Hidden, w.looked = joinHidden(slices.Clone(w.report.Hidden), found), true
+}
+
 func (w *wiping) change(i int, change func(d *policyv1alpha1.DiskWipe)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,6 +5,8 @@
 package drive
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +34,26 @@ type Answers struct {
 	Hidden string
 	// HiddenUnknown says why it is not known whether the drive hides anything; empty where that is known.
 	HiddenUnknown string
+	// Sanitizing says that a sanitize runs in the drive. Until it ends the drive answers no other question.
+	Sanitizing bool
+}
+
+// Ask asks a drive everything, in its own language. report is for NVMe.
+func Ask(protocol erasure.Protocol, c erasure.Commands, report ReadReport) Answers {
+	// A drive that does not answer this question may answer the others.
+	if now, err := erasure.Sanitizing(protocol, c); err == nil && now.Runs {
+		return Answers{Sanitizing: true}
+	}
+	switch protocol {
+	case erasure.NVMe:
+		return NVMe(c, report)
+	case erasure.ATA:
+		return ATA(c)
+	case erasure.SCSI:
+		return SCSI(c)
+	case erasure.NoProtocol:
+	}
+	return Answers{}
 }
 
 // timeout bounds one question.
@@ -84,39 +106,75 @@ func NVMe(c erasure.Commands, report ReadReport) Answers {
 	return Answers{Reservation: ReservationNone}
 }
 
-// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. Both are empty where
-// the drive does not manage namespaces, because then it hides none.
+// ErrActiveUnknown means that a drive which manages no namespaces did not say which it shows. It hides none in any case.
+var ErrActiveUnknown = errors.New("the drive did not list its namespaces")
+
+const (
+	identifyDrive = 0x01
+	listActive    = 0x02
+	listAllocated = 0x10
+)
+
+// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
+// manage namespaces has no list of those that are allocated.
 func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
-	const (
-		oacs, oacsManagement = 256, 1 << 3
-		identifyDrive        = 0x01
-		listActive           = 0x02
-		listAllocated        = 0x10
-	)
+	const oacs, oacsManagement = 256, 1 << 3
 	controller, err := identify(c, 0, identifyDrive)
 	if err != nil {
 		return nil, nil, err
 	}
 	if controller[oacs]&oacsManagement == 0 {
-		return nil, nil, nil
+		if active, err = shown(c, controller); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrActiveUnknown, err)
+		}
+		return nil, active, nil
 	}
-	for _, list := range []struct {
-		what uint32
-		into *[]uint32
-	}{{listAllocated, &allocated}, {listActive, &active}} {
-		page, err := identify(c, 0, list.what)
-		if err != nil {
-			return nil, nil, err
-		}
-		for at := 0; at+4 <= len(page); at += 4 {
-			nsid := uint32(page[at]) | uint32(page[at+1])<<8 | uint32(page[at+2])<<16 | uint32(page[at+3])<<24
-			if nsid == 0 {
-				break
-			}
-			*list.into = append(*list.into, nsid)
-		}
+	if allocated, err = namespaces(c, listAllocated); err != nil {
+		return nil, nil, err
+	}
+	if active, err = namespaces(c, listActive); err != nil {
+		return nil, nil, err
 	}
 	return allocated, active, nil
+}
+
+// shown lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify says.
+func shown(c erasure.Commands, controller []byte) ([]uint32, error) {
+	const count, mostOld = 516, 64
+	active, failed := namespaces(c, listActive)
+	if failed == nil {
+		return active, nil
+	}
+	n := binary.LittleEndian.Uint32(controller[count:])
+	if n > mostOld {
+		return nil, failed
+	}
+	for nsid := uint32(1); nsid <= n; nsid++ {
+		page, err := identify(c, nsid, 0)
+		if err != nil {
+			return nil, err
+		}
+		if binary.LittleEndian.Uint64(page) > 0 { // zeros describe an inactive namespace
+			active = append(active, nsid)
+		}
+	}
+	return active, nil
+}
+
+// namespaces reads a list of namespaces, which ends at the first zero.
+func namespaces(c erasure.Commands, what uint32) (found []uint32, err error) {
+	page, err := identify(c, 0, what)
+	if err != nil {
+		return nil, err
+	}
+	for at := 0; at+4 <= len(page); at += 4 {
+		nsid := binary.LittleEndian.Uint32(page[at:])
+		if nsid == 0 {
+			break
+		}
+		found = append(found, nsid)
+	}
+	return found, nil
 }
 
 // Detached words the namespaces that hold data which no disk shows; empty where there is none.

@@ -135,6 +135,7 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 		Purpose:  config.Purpose,
 		Collect:  host.Collect,
 		Disks:    host.Disks,
+		Hidden:   host.Hidden,
 		Wipe:     config.Wipe,
 		Interval: options.Interval,
 		Refresh:  metalprobe.DefaultRefresh,
