@@ -77,6 +77,13 @@ var outcomes = []outcome{
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 	{
+		// As that of the V2 below: its settings resource shows the boot order only.
+		tree: "lenovo-sr670-xcc1", machine: "Lenovo ThinkSystem SR670, XCC 1.40", firmware: "TGBT20E 1.40 2021-05-17",
+		works:   "the whole way",
+		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe"}},
+		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
+	},
+	{
 		// The settings resource shows the boot order only: the override belongs to the system.
 		tree: "lenovo-sr670v2-xcc", machine: "Lenovo ThinkSystem SR670 V2, XCC", firmware: "TGBT42S 2.83 2023-07-05",
 		works:   "the whole way",
