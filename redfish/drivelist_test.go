@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -224,5 +225,37 @@ func TestRealTreesListTheirDrives(t *testing.T) {
 	}
 	if len(tried) > 0 {
 		t.Errorf("no tree of %v", slices.Collect(maps.Keys(tried)))
+	}
+}
+
+// TestACountOfDrivesWouldRefuseMachines shows why drives are looked up by serial number: of the six captures that list drives, three
+// list them twice, list virtual ones among them, or count a backplane.
+func TestACountOfDrivesWouldRefuseMachines(t *testing.T) {
+	folder := os.Getenv(treesVariable)
+	if folder == "" {
+		t.Skipf("set %s to a folder with captured Redfish trees (*.tar.gz) to run this test", treesVariable)
+	}
+	// disks is how many disks each machine has.
+	disks := map[string]int{"dell-r750-idrac9": 3, "lenovo-sr670-xcc1": 2, "lenovo-sr670v2-xcc": 4, "nvidia-dgx-h100": 10, "nvidia-gb200": 9, "supermicro-821ge": 8}
+	var refused []string
+	for name, has := range disks {
+		drives, devices := 0, 0
+		for _, raw := range loadTree(t, filepath.Join(folder, name+".tar.gz")).docs {
+			var doc struct {
+				Type    text `json:"@odata.type"`
+				Devices list[text]
+			}
+			if json.Unmarshal([]byte(raw), &doc) == nil && strings.HasPrefix(string(doc.Type), "#Drive.") {
+				drives++
+			}
+			devices += len(doc.Devices.Values)
+		}
+		if drives != has || devices > 0 && devices != has {
+			refused = append(refused, name)
+		}
+	}
+	slices.Sort(refused)
+	if want := []string{"dell-r750-idrac9", "nvidia-dgx-h100", "nvidia-gb200"}; !slices.Equal(refused, want) {
+		t.Errorf("a count refuses %v, want %v", refused, want)
 	}
 }
