@@ -27,6 +27,7 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
+		Active:     ActiveOf,
 		Content:    blank.ReadDisk,
 		Now:        time.Now,
 		Change:     holders.Kernel{},

@@ -67,8 +67,8 @@ func LastPhase(inv *policyv1alpha1.ServerInventory, entry int64) *policyv1alpha1
 	return inv.Phase
 }
 
-// dataFound says that the report of this entry shows a fixed disk with which the machine may not be offered.
-func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 }
+// dataFound says that the report of this entry shows a disk, or storage that no disk shows, with which the machine may not be offered.
+func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 || len(HiddenOn(o)) > 0 }
 
 // DataOn are the disks of the report of this entry with which the machine may not be offered, by what offer.accepts says.
 func DataOn(o Observation) []policyv1alpha1.BlockDevice {
@@ -83,11 +83,17 @@ func DataOn(o Observation) []policyv1alpha1.BlockDevice {
 	var found []policyv1alpha1.BlockDevice
 	for i := range r.Data.Storage {
 		d := &r.Data.Storage[i]
-		if !d.Removable && !d.Remote() && !o.Excused(d) && !o.accepts(d) {
+		if !d.Remote() && !o.Excused(d) && o.counts(d) && !o.accepts(d) {
 			found = append(found, *d)
 		}
 	}
 	return found
+}
+
+// counts says that data on a disk keeps a machine from being offered: it is a fixed one, or a removable medium that is to be erased.
+func (o Observation) counts(d *policyv1alpha1.BlockDevice) bool {
+	erased := o.Settings.Wipe.Removable == bundle.RemovableErase && d.RemovableMedium()
+	return !d.Removable || erased && d.Content != policyv1alpha1.ContentBlank
 }
 
 // maxFound is how many disks are named.
@@ -141,22 +147,13 @@ func (o Observation) wiped(d *policyv1alpha1.BlockDevice) bool {
 		return false
 	}
 	for i := range w.Disks {
-		if e := &w.Disks[i]; sameDisk(d, e) && (w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified) {
+		e := &w.Disks[i]
+		counts := w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified
+		if counts && policyv1alpha1.SameDisk(d.RememberedDisk(), e.RememberedDisk()) {
 			return true
 		}
 	}
 	return false
-}
-
-// sameDisk compares the strongest identity that both have.
-func sameDisk(d *policyv1alpha1.BlockDevice, e *policyv1alpha1.DiskWipe) bool {
-	switch {
-	case d.WWID != "" && e.WWID != "":
-		return d.WWID == e.WWID
-	case d.Serial != "" && e.Serial != "":
-		return d.Serial == e.Serial
-	}
-	return d.WWID == "" && d.Serial == "" && d.Name != "" && d.Name == e.Name
 }
 
 // inventoryFacts are the differences between the last two reports.

@@ -205,7 +205,7 @@ func (o Observation) probeFacts() ProbeFacts {
 		return ProbeFacts{Entry: -1}
 	}
 	r := o.Inventory.Report
-	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r), DataFound: o.dataFound()}
+	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r) && ListAwaitedIn(o) == 0, DataFound: o.dataFound()}
 }
 
 func (o Observation) wipeFacts() WipeFacts {

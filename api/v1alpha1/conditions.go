@@ -56,6 +56,9 @@ const (
 	// ConditionBootOverrideMissing on a Server, while True, says that its BMC shows no boot override, and what follows: it is never
 	// wiped, and is switched on only where the policy says boot.withoutOverride.
 	ConditionBootOverrideMissing = "BootOverrideMissing"
+	// ConditionStorageHidden on a Server, while True, names storage of its machine that no disk of the kernel shows, and that neither the
+	// policy nor a person excuses. It may hold data.
+	ConditionStorageHidden = "StorageHidden"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -300,6 +303,12 @@ const (
 	// ReasonHealthTolerated: the BMC reports critical health, and all that it names is no hardware or the policy lets that
 	// stop nothing.
 	ReasonHealthTolerated = "HealthTolerated"
+	// ReasonNotShown: the agent or the BMC names storage that no disk of the kernel shows.
+	ReasonNotShown = "NotShown"
+	// ReasonDrivesNotListed: the BMC listed drives before and does not now, and the policy asks for its list.
+	ReasonDrivesNotListed = "DrivesNotListed"
+	// ReasonRemovableInDoubt: the kernel calls a disk removable, and how it is attached is not known.
+	ReasonRemovableInDoubt = "RemovableInDoubt"
 	// ReasonBootOverrideMissing: the BMC shows no boot override that could be set.
 	ReasonBootOverrideMissing = "BootOverrideMissing"
 	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.

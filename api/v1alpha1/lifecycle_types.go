@@ -253,6 +253,9 @@ type LifecycleMove struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	Overrides []string `json:"overrides,omitempty"`
+	// uncounted says that the breaker does not count the move: it was made for storage alone that no disk of the kernel shows.
+	// +optional
+	Uncounted bool `json:"uncounted,omitempty"`
 }
 
 // RuleForced is the rule of a move that somebody forced past the rules of the policy.

@@ -83,15 +83,19 @@ func machineOf(s *v1alpha1.Server) *machine {
 }
 
 // entries is when a server last entered each state. A state that it has left again within a breaker's window counts too.
-// One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed.
+// One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed. Neither does a move
+// count that was made for hidden storage alone: a new setting finds it on many servers at once.
 func entries(state string, l *v1alpha1.LifecycleStatus) map[string]time.Time {
 	all := map[string]time.Time{}
+	counted := l.Rule != v1alpha1.RuleAdopted
 	for i := range l.History {
-		if move := &l.History[i]; move.Rule != v1alpha1.RuleAdopted && move.At.After(all[string(move.To)]) {
+		move := &l.History[i]
+		if move.Rule != v1alpha1.RuleAdopted && !move.Uncounted && move.At.After(all[string(move.To)]) {
 			all[string(move.To)] = move.At.Time
 		}
+		counted = counted && !(move.Uncounted && move.Entry == l.Entry)
 	}
-	if l.Rule != v1alpha1.RuleAdopted {
+	if counted {
 		all[state] = l.EnteredAt.Time
 	}
 	return all

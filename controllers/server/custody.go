@@ -64,14 +64,14 @@ func (v custodyShell) keepMark(ctx context.Context, mark string) error {
 	return v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		v.addMark(c, mark)
 		if v.facts.Probe.DataFound && mark == policies.MarkDirty && v.server.Spec.ServerClaimRef == nil {
-			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.DataWords(policies.DataOn(v.observed))}
+			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.FoundWords(v.observed)}
 		}
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
 			c.DataFound, c.MinimumTerm = nil, v.askedTerm()
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
-				c.Attested = nil
+				c.Attested, c.AttestedHidden = nil, nil
 				c.TimesClaimed++
 			}
 			c.LastHolder = &holder
@@ -113,7 +113,7 @@ func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
 func (v custodyShell) addMark(c *policyv1alpha1.Custody, mark string) {
 	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
 		at := metav1.NewMicroTime(v.now)
-		c.Clean, c.DirtiedAt, c.Attested = nil, &at, nil // who answered for a disk did so for other data
+		c.Clean, c.DirtiedAt, c.Attested, c.AttestedHidden = nil, &at, nil, nil // who answered for a disk did so for other data
 	}
 	if !slices.Contains(c.Marks, mark) {
 		c.Marks = append(c.Marks, mark)

@@ -336,6 +336,7 @@ func (v *scope) makeFacts() {
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
 	v.wakeIn(policies.FirstWordIn(v.observed, v.facts))
+	v.wakeIn(policies.ListAwaitedIn(v.observed))
 }
 
 // deadlines is what tells whether time counts.

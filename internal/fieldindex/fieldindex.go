@@ -67,13 +67,13 @@ const (
 // ClaimKey is the value of ServerByClaim for a claim.
 func ClaimKey(namespace, name string) string { return namespace + "/" + name }
 
-// DiskKeys are the values of InventoryByDisk for a disk. What it does not have gives none.
+// DiskKeys are the values of InventoryByDisk for a disk. What it does not have, and what identifies no disk, gives none.
 func DiskKeys(wwid, serial string) []string {
 	var keys []string
-	if wwid != "" {
+	if policyv1alpha1.DiskIdentifies(wwid) {
 		keys = append(keys, "wwid "+wwid)
 	}
-	if serial != "" {
+	if policyv1alpha1.DiskIdentifies(serial) {
 		keys = append(keys, "serial "+serial)
 	}
 	return keys

@@ -58,7 +58,14 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	keep := storeReport(g, &report, data, r.options.Now())
+	for i := range data.Hidden {
+		data.Hidden[i].Source, data.Hidden[i].ExcusedBy = policyv1alpha1.HiddenByAgent, ""
+	}
+	asks, refused := r.demandsOf(g.server, &data)
+	if refused != nil {
+		return nil, refused
+	}
+	keep := storeReport(g, &report, data, asks, r.options.Now())
 	var differences []policyv1alpha1.HardwareDifference
 	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
 		before := stored.Differences

@@ -91,6 +91,10 @@ type Options struct {
 	// token. Nil means AllowUnauthenticated.
 	AllowUnauthenticatedBootState Allow
 
+	// Demands says what the policy that governs a server asks of the end of a wipe. Nil asks for nothing. An error means that the
+	// policy cannot be asked now: the agent is to come again.
+	Demands func(server *metalv1alpha1.Server) (Demands, error)
+
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool
 	// HeldRetry is when an agent asks again that may not begin a disk for now, in whole seconds; zero means as often as it

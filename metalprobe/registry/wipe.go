@@ -61,11 +61,14 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	keep := r.update
+	keep, asks := r.update, Demands{}
 	if report.State != policyv1alpha1.WipeRunning {
+		if asks, refused = r.demands(g.server); refused != nil {
+			return nil, refused
+		}
 		keep = r.settle
 	}
-	changed, refused := keep(request.Context(), g, storeWipe(g, &report, r.options.Now()))
+	changed, refused := keep(request.Context(), g, storeWipe(g, &report, asks, r.options.Now()))
 	if refused != nil {
 		return nil, refused.about(g.server)
 	}
@@ -80,7 +83,7 @@ func settled(wipe *policyv1alpha1.WipeReport, entry int64) bool {
 
 // storeWipe puts a wipe report into an inventory, or leaves it alone where it says nothing new. A running wipe is stored
 // again though it says nothing new, because others take a silent one for ended.
-func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
+func storeWipe(g grant, report *metalprobe.WipeReport, asks Demands, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
 	wipe := &policyv1alpha1.WipeReport{
 		Entry:     g.entry,
 		State:     report.State,
@@ -88,7 +91,13 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 		UpdatedAt: metav1.NewMicroTime(now),
 		Disks:     report.Disks,
 		Skipped:   report.Skipped,
+		Hidden:    report.Hidden,
 		Message:   report.Message,
+
+		HiddenKnown: report.HiddenKnown,
+	}
+	for i := range wipe.Hidden {
+		wipe.Hidden[i].Source, wipe.Hidden[i].ExcusedBy = policyv1alpha1.HiddenByAgent, ""
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		wipe := wipe.DeepCopy()
@@ -99,8 +108,8 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 		if settled(former, g.entry) && says(former, wipe) {
 			return nil // said again, whatever is remembered of the machine since
 		}
-		if wipe.State == policyv1alpha1.WipeVerified {
-			if refused := prove(stored, g, wipe); refused != nil {
+		if wipe.State != policyv1alpha1.WipeRunning {
+			if refused := prove(stored, g, wipe, asks, now); refused != nil {
 				return refused
 			}
 		}

@@ -103,6 +103,12 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Attested []AttestedDisk `json:"attested,omitempty"`
+	// attestedHidden is hidden storage for which a person answers: it holds no data, or is out of the machine. It fails no wipe. The
+	// list is emptied in the write that adds the mark Dirty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	AttestedHidden []AttestedHidden `json:"attestedHidden,omitempty"`
 }
 
 // AttestMethod is what became of a disk for which a person answers.
@@ -175,7 +181,8 @@ type CleanRecord struct {
 	ServerUID types.UID `json:"serverUID,omitempty"`
 }
 
-// CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name.
+// CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name. Zeros and
+// placeholders identify nothing.
 type CustodyDisk struct {
 	// name is the disk's name, for example nvme0n1.
 	// +optional
@@ -193,6 +200,14 @@ type CustodyDisk struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// transport is how the disk is attached, such as sata, sas or nvme/pcie; empty where the agent does not say. With SATA, and NVMe
+	// over PCIe, two serial numbers under one wwid are two disks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Transport string `json:"transport,omitempty"`
+	// removable says that it is a removable medium, which a wipe erases only under wipe.removable: Erase.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
 }
 
 // Holder is a claim that held a machine.

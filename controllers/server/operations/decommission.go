@@ -189,7 +189,7 @@ func Attestation(in Input) (policyv1alpha1.AttestedDisk, string) {
 	case len(found) == 0:
 		return a, fmt.Sprintf("ServerInventory %s lists no disk %q; it lists %s", in.Server.Spec.SystemUUID, named, namesOf(known))
 	case len(found) > 1:
-		return a, fmt.Sprintf("%d disks are named %q: %s; name the disk by its wwid", len(found), named, namesOf(found))
+		return a, fmt.Sprintf("%d disks are named %q: %s; name the disk by its wwid or serial number", len(found), named, namesOf(found))
 	case len(inv.Custody.Unattested(found)) == 0:
 		return a, fmt.Sprintf("disk %q is attested already; the custody of ServerInventory %s says by whom", named, inv.Name)
 	}
@@ -211,14 +211,8 @@ func disksOf(inv *policyv1alpha1.ServerInventory) []policyv1alpha1.CustodyDisk {
 	}
 	for i := range inv.Report.Data.Storage {
 		device := &inv.Report.Data.Storage[i]
-		disk := policyv1alpha1.CustodyDisk{Name: strings.TrimPrefix(device.Path, "/dev/"), Serial: device.Serial, WWID: device.WWID,
-			SizeBytes: device.SizeBytes}
-		if device.Name != "" {
-			disk.Name = device.Name
-		}
-		same := func(d policyv1alpha1.CustodyDisk) bool { return d.Key() == disk.Key() }
-		if !device.Removable && !device.ReadOnly && !device.Remote() && !slices.ContainsFunc(all, same) {
-			all = append(all, disk)
+		if !device.Removable && !device.ReadOnly && !device.Remote() {
+			all = append(all, policyv1alpha1.Besides([]policyv1alpha1.CustodyDisk{device.RememberedDisk()}, all)...)
 		}
 	}
 	return all
@@ -237,7 +231,14 @@ func namesOf(disks []policyv1alpha1.CustodyDisk) string {
 			names = append(names, fmt.Sprintf("and %d more", len(disks)-maxNamed))
 			break
 		}
-		names = append(names, fmt.Sprintf("%.60s", d.Key().Value))
+		name, serial := fmt.Sprintf("%.60s", d.Key().Value), fmt.Sprintf("%.60s", d.Serial)
+		twin := func(other policyv1alpha1.CustodyDisk) bool {
+			return d.Key() == other.Key() && policyv1alpha1.TwoDisks(d, other)
+		}
+		if slices.ContainsFunc(disks, twin) {
+			name += " serial " + serial
+		}
+		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }

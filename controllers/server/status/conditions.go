@@ -26,6 +26,7 @@ func (r *record) recordConditions() {
 	r.recordIdentity()
 	r.recordInterfaces()
 	r.recordOverrideMissing()
+	r.recordHidden()
 	r.recordHealth()
 	r.s.Status.FaultyParts = FaultyParts(reported(r.Input, r.s))
 	r.recordClaimMissing()

@@ -47,6 +47,7 @@ func (r *record) recordMove() {
 		rule = RuleStarted
 	}
 	now := metav1.NewMicroTime(r.Now)
+	uncounted := !first && policies.HiddenAlone(r.Observation) // of the entry that it leaves
 	from := s.Status.State
 	s.Status.State = v1alpha1.ServerState(r.Decision.To)
 	l.Entry++
@@ -64,7 +65,8 @@ func (r *record) recordMove() {
 		from = ""
 	}
 	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason)})
+		Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason),
+		Uncounted: s.Status.State == v1alpha1.StateError && uncounted})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
