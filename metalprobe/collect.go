@@ -36,8 +36,6 @@ type Host struct {
 	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
 	// manage namespaces has no list of those that are allocated.
 	Namespaces func(controller string) (allocated, active []uint32, err error)
-	// Active lists the namespaces that an NVMe controller shows, also where the drive does not manage namespaces.
-	Active func(controller string) ([]uint32, error)
 	// Content reads whether a disk holds data, and where. It is asked once for each disk.
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
 	// Policy is what the policy says of a wipe: which disks are erased in spite of a doubt, and what becomes of removable media.

@@ -27,7 +27,6 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
-		Active:     ActiveOf,
 		Content:    blank.ReadDisk,
 		Now:        time.Now,
 		Change:     holders.Kernel{},
