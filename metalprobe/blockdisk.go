@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
@@ -24,26 +26,28 @@ type blockDisk struct {
 	flags int
 	// lane is the RAID adapter of a volume.
 	lane string
+	// prepare is done before the erase: waiting for a sanitize that runs in the drive, stopping what holds the disk.
+	prepare []preparation
 }
 
 // Disks lists what a wipe has to erase, and what it leaves alone because it is no fixed disk. A fixed disk that is refused,
 // in use or not writable is to be erased as well, and its Erase fails: it may hold data.
 func (h *Host) Disks(_ context.Context) (disks []Disk, skipped []policyv1alpha1.SkippedDisk, err error) {
 	names, err := h.blockDevices()
+	var releasing sync.Mutex
 	for _, name := range names {
 		info, verdict := h.storage(name), h.judge(name)
 		if verdict.Standing == DiskNotFixed {
 			skipped = append(skipped, Skip(info, verdict))
 			continue
 		}
-		disks = append(disks, &blockDisk{
-			info: info, verdict: verdict, flags: os.O_EXCL, lane: laneOf(h.sys().Resolve("sys/block/"+name), verdict), guard: func() error {
-				h.contents.forget(info.Name)
-				return h.mayErase(info)
-			},
-		})
+		disks = append(disks, h.ours(info, verdict, &releasing))
 	}
 	for _, m := range h.hiddenMedia() {
+		if m.sleeps {
+			disks = append(disks, h.ours(m.info, m.verdict, &releasing))
+			continue
+		}
 		disks = append(disks, &blockDisk{info: m.info, verdict: m.verdict, guard: func() error { return errHidden }})
 	}
 	return disks, skipped, err
@@ -61,7 +65,7 @@ func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	if use := h.InUse(info.Name); use != "" {
 		return fmt.Errorf("%s; the agent must run from memory", use)
 	}
-	if verdict := h.judge(info.Name); verdict.Standing != DiskOurs {
+	if verdict := h.judge(info.Name); verdict.Standing != DiskOurs || verdict.Sanitizing {
 		return errors.New(verdict.Reason)
 	}
 	return nil
@@ -92,10 +96,22 @@ func (d *blockDisk) Lane() string { return d.lane }
 
 // Erase implements Disk.
 func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseOutcome, err error) {
+	for _, prepare := range d.prepare {
+		step, err := prepare(ctx, order)
+		if err != nil {
+			return EraseOutcome{Steps: []policyv1alpha1.EraseStep{step}}, fmt.Errorf("%s not erased: %w", d.info.Path, err)
+		}
+		if step.Method != "" {
+			defer func() { outcome.Steps = append([]policyv1alpha1.EraseStep{step}, outcome.Steps...) }()
+		}
+	}
 	if err := d.guard(); err != nil {
 		return EraseOutcome{}, fmt.Errorf("%s not erased: %w", d.info.Path, err)
 	}
 	disk, err := erasure.Open(d.info.Path, os.O_RDWR|d.flags)
+	if errors.Is(err, syscall.EBUSY) {
+		err = fmt.Errorf("%w: something holds it that the kernel does not name, such as ZFS; the agent must run from memory", err)
+	}
 	if err != nil {
 		return EraseOutcome{}, err
 	}
@@ -131,7 +147,7 @@ func (d *blockDisk) Recheck(ctx context.Context) (verification *policyv1alpha1.E
 // protocolOf tells in what language a drive takes commands. A SATA drive behind a SAS adapter names its vendor ATA.
 func protocolOf(s policyv1alpha1.BlockDevice, verdict Verdict) erasure.Protocol {
 	switch {
-	case verdict.OverwriteOnly:
+	case verdict.OverwriteOnly, verdict.Transport == transportUSB: // a USB bridge may answer for its drive
 		return erasure.NoProtocol
 	case isNVMe(s.Name):
 		return erasure.NVMe

@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/holders"
 	"github.com/metalaw/metalaw/metalprobe/kernel"
 	"github.com/metalaw/metalaw/metalprobe/nic"
 )
@@ -32,14 +33,15 @@ type Host struct {
 	Sharing func(name string) NVMeSharing
 	// Drive asks a drive whether a host has reserved it, and what it hides; nil leaves that unknown, and the disk is refused.
 	Drive func(name string, protocol erasure.Protocol) drive.Answers
-	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows.
+	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
+	// manage namespaces has no list of those that are allocated.
 	Namespaces func(controller string) (allocated, active []uint32, err error)
-	// Active lists the namespaces that an NVMe controller shows, also where the drive does not manage namespaces.
-	Active func(controller string) ([]uint32, error)
 	// Content reads whether a disk holds data, and where. It is asked once for each disk.
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
-	// Allowed are disks that are erased in spite of a doubt, by wwid, serial number or model.
-	Allowed []string
+	// Policy is what the policy says of a wipe: which disks are erased in spite of a doubt, and what becomes of removable media.
+	Policy WipePolicy
+	// Change changes what the kernel made of disks; nil changes nothing.
+	Change holders.Changer
 	// Problems tells what went wrong outside of the collectors, such as a module that did not load.
 	Problems func() []policyv1alpha1.ProbeProblem
 	// Limit bounds each collector; zero means DefaultLimit.

@@ -92,7 +92,7 @@ func (h *Host) slot(name string) string {
 		return bay
 	}
 	if isNVMe(name) {
-		return h.pciSlot(h.diskPCIAddress(name))
+		return h.sys().PCISlot(h.diskPCIAddress(name))
 	}
 	for part := range strings.SplitSeq(h.sys().Resolve("sys/block/"+name), "/") {
 		if ataPort.MatchString(part) {

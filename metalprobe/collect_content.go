@@ -36,7 +36,7 @@ type reading struct {
 	found   string
 }
 
-// readContents says of each fixed disk of this machine whether it holds data. All are read at the same time. A disk that does not
+// readContents says of each disk and removable medium of this machine whether it holds data. Those of the BMC are not read. All are read at the same time. A disk that does not
 // answer in time is unreadable; where it answers later, the next report says what it holds.
 func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDevice) {
 	if h.Content == nil {
@@ -86,7 +86,12 @@ func (h *Host) begin(ctx context.Context, disk policyv1alpha1.BlockDevice, limit
 	h.contents.disks[key] = r
 	go func() {
 		defer close(r.ended)
-		if h.judge(disk.Name).Standing != DiskOurs {
+		verdict := h.judgeWith(disk.Name, true) // a removable medium is read whether or not the policy erases it
+		if verdict.Standing != DiskOurs {
+			return
+		}
+		if verdict.Sanitizing {
+			r.content, r.found = policyv1alpha1.ContentUnreadable, "a sanitize runs in the drive"
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)

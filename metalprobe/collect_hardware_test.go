@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -167,25 +168,32 @@ func contentsOf(t *testing.T, host *Host) (list []string) {
 }
 
 func TestEachDiskOfTheMachineIsReadOnce(t *testing.T) {
-	host := sysfs(t, sata+tcpNVMe+strings.NewReplacer("sda", "sdc", "removable: 0", "removable: 1").Replace(usb))
-	var asked []string
+	stick := func(name, port string) string {
+		return strings.NewReplacer("sda", name, "removable: 0", "removable: 1", "1-2", port, "host0", "host"+name).Replace(usb)
+	}
+	virtual := strings.NewReplacer("1-2", "1-3", "host0", "hostsdd").Replace(usbOf("046b", "ff31", "AMI", "Virtual HDisk0"))
+	host := sysfs(t, sata+tcpNVMe+stick("sdc", "1-2")+stick("sdd", "1-3")+virtual)
+	var mu sync.Mutex
+	asked := map[string]int{}
 	host.Content = func(_ context.Context, path string) (policyv1alpha1.DiskContent, string) {
-		asked = append(asked, path)
+		mu.Lock()
+		defer mu.Unlock()
+		asked[path]++
 		return policyv1alpha1.ContentData, "GPT at the begin"
 	}
-	want := []string{"nvme0n1", "sda Data GPT at the begin", "sdc"}
+	want := []string{"nvme0n1", "sda Data GPT at the begin", "sdc Data GPT at the begin", "sdd"}
 	for range 2 {
 		if diff := cmp.Diff(want, contentsOf(t, host)); diff != "" {
 			t.Errorf("contents (-want +got):\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"/dev/sda"}, asked); diff != "" {
+	if diff := cmp.Diff(map[string]int{"/dev/sda": 1, "/dev/sdc": 1}, asked); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 	host.contents.forget("sda")
 	contentsOf(t, host)
-	if len(asked) != 2 {
-		t.Errorf("after its erase the disk was read %d times", len(asked))
+	if asked["/dev/sda"] != 2 {
+		t.Errorf("after its erase the disk was read %d times", asked["/dev/sda"])
 	}
 }
 
@@ -324,7 +332,7 @@ func TestADoubtRefusesADiskThatThePolicyDoesNotAllow(t *testing.T) {
 			if got.Standing != DiskRefused || !strings.HasPrefix(got.Reason, c.want) {
 				t.Errorf("got  %+v\nwant %s", got, c.want)
 			}
-			host.Allowed = []string{"DISK", "V1", "eui.1"} // a model, a serial number and a wwid
+			host.Policy.Allowed = []string{"DISK", "V1", "eui.1"} // a model, a serial number and a wwid
 			got = host.judge(c.disk)
 			if got.Standing != c.allowed || (c.allowed == DiskOurs && !strings.HasPrefix(got.Reason, "the policy allows it, although "+c.want)) {
 				t.Errorf("where the policy allows it: %+v, want %s", got, c.allowed)

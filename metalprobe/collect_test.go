@@ -189,6 +189,22 @@ func TestDisksToWipeAreTheFixedOnes(t *testing.T) {
 	}
 }
 
+// The inventory tells what a wipe need not cover; that does not depend on what this boot erases.
+func TestTheReportCallsAStickRemovableAlsoWhereThePolicyErasesIt(t *testing.T) {
+	for _, eraseRemovable := range []bool{false, true} {
+		host := sysfs(t, sata+strings.NewReplacer("sda", "sdb", "removable: 0", "removable: 1").Replace(usb))
+		host.Policy.Removable = map[bool]string{true: RemovableErase}[eraseRemovable]
+		data, err := host.Collect(t.Context())
+		if err != nil || len(data.Storage) != 2 || data.Storage[0].Removable || !data.Storage[1].Removable {
+			t.Errorf("erases %t: %+v, %v", eraseRemovable, data.Storage, err)
+		}
+		disks, skipped, err := host.Disks(t.Context())
+		if want := map[bool]int{false: 1, true: 2}[eraseRemovable]; err != nil || len(disks) != want || len(disks)+len(skipped) != 2 {
+			t.Errorf("erases %t: %d disks, %+v, %v", eraseRemovable, len(disks), skipped, err)
+		}
+	}
+}
+
 func TestEraseRefusesBeforeItOpensTheDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(fstest.MapFS)

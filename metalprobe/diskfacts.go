@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/metalprobe/bmcmedia"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/twins"
 )
 
 var (
@@ -24,9 +26,15 @@ var hypervisors = []string{"QEMU", "KVM", "Bochs", "VMware", "innotek GmbH", "Vi
 
 // judge decides about one disk by what the kernel and the drive say now.
 func (h *Host) judge(name string) Verdict {
+	return h.judgeWith(name, h.Policy.Removable == RemovableErase)
+}
+
+// judgeWith decides as judge does, for a policy that asks to erase removable media or does not.
+func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	facts := h.facts(name)
+	facts.EraseRemovable = eraseRemovable
 	dir := "sys/block/" + name
-	facts.Allowed = named(h.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
+	facts.Allowed = named(h.Policy.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
 	if isNVMe(name) && h.Sharing != nil {
 		facts.Sharing = h.Sharing(name)
 	}
@@ -37,15 +45,16 @@ func (h *Host) judge(name string) Verdict {
 	default:
 		answers := h.Drive(name, protocol)
 		facts.Reservation, facts.Hidden, facts.HiddenUnknown = answers.Reservation, answers.Hidden, answers.HiddenUnknown
+		facts.Sanitizing = answers.Sanitizing
 	}
 	return JudgeDisk(facts)
 }
 
-// protocol tells in what language a disk can be asked. Removable and remote disks are not asked.
+// protocol tells in what language a disk can be asked. Removable and remote disks are not asked, nor is what is behind a USB bridge.
 func (h *Host) protocol(name string, facts DiskFacts) erasure.Protocol {
 	transport := transportOf(facts)
 	switch {
-	case notFixed(facts, transport) != "" || refusal(facts, transport) != "":
+	case notFixed(facts, transport) != "", refusal(facts, transport) != "", transport == transportUSB:
 		return erasure.NoProtocol
 	case isNVMe(name):
 		return erasure.NVMe
@@ -78,12 +87,15 @@ func (h *Host) facts(name string) DiskFacts {
 	if isNVMe(name) {
 		facts.Controllers = h.controllers(name, dir)
 	}
+	if facts.Removable {
+		facts.BMCMedium = bmcmedia.Whose(bmcmedia.Read(h.sys(), dir))
+	}
 	if strings.HasPrefix(name, "mmcblk") {
 		facts.CardType = h.sys().Word(dir + "/device/type")
 	}
 	for part := range strings.SplitSeq(dir, "/") {
 		if scsiHost.MatchString(part) {
-			facts.HostDriver = h.sys().Word("sys/class/scsi_host/" + part + "/proc_name")
+			facts.HostDriver = h.sys().HostDriver(dir, part)
 		}
 	}
 	return facts
@@ -140,21 +152,39 @@ func (h *Host) hiddenPaths(name string) []string {
 	return names
 }
 
-// twins names the other visible disks with the same wwid.
+// twins names the other visible disks that may be paths to the same disk.
 func (h *Host) twins(name string) []string {
-	wwid := h.wwid("sys/block/" + name)
-	disks, err := h.sys().List("sys/block")
-	if wwid == "" || err != nil {
+	if h.wwid("sys/block/"+name) == "" {
 		return nil
 	}
-	var found []string
-	for _, other := range disks {
-		dir := "sys/block/" + other
-		if other != name && h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == wwid {
-			found = append(found, other)
+	disks, err := h.sys().List("sys/block")
+	if err != nil {
+		return nil
+	}
+	var all []twins.Disk
+	for _, disk := range disks {
+		dir := "sys/block/" + disk
+		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == h.wwid("sys/block/"+name) {
+			all = append(all, twins.Disk{Name: disk, WWID: h.wwid(dir), Serial: h.serial(dir), Private: h.private(disk)})
 		}
 	}
-	return found
+	at := slices.IndexFunc(all, func(d twins.Disk) bool { return d.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return twins.Of(all[at], all)
+}
+
+// private says that a disk is a SATA drive, also behind a SAS adapter, or NVMe over PCIe.
+func (h *Host) private(name string) bool {
+	dir := h.sys().Resolve("sys/block/" + name)
+	facts := DiskFacts{Name: name, Device: strings.TrimPrefix(dir, "sys/")}
+	if isNVMe(name) {
+		facts.Controllers = h.controllers(name, dir)
+		return transportOf(facts) == "nvme/pcie"
+	}
+	transport := transportOf(facts)
+	return transport == transportSATA || transport == transportSAS && h.sys().Word(dir+"/device/vendor") == "ATA"
 }
 
 func (h *Host) wwid(dir string) string {

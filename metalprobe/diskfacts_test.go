@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,30 @@ var (
 	dmiLink    = "class/dmi/id -> ../../devices/virtual/dmi/id\n"
 )
 
+// usbOf is what the USB device of usb, and its disk, say of themselves.
+func usbOf(vendor, product, scsiVendor, model string) string {
+	const device, disk = "devices/pci0000:00/0000:00:14.0/usb1/1-2/", "1-2:1.0/host0/target0:0:0/0:0:0:0/"
+	return device + "idVendor: " + vendor + "\n" + device + "idProduct: " + product + "\n" +
+		device + disk + "vendor: " + scsiVendor + "\n" + device + disk + "model: " + model + "\n"
+}
+
+// twoSATA are two SATA disks with one wwid.
+func twoSATA(wwid, serial, other string) string {
+	const place, scsi = "pci0000:00/0000:00:1f.2/ata", "/target0:0:0/0:0:0:0/block"
+	var text string
+	for i, number := range []string{serial, other} {
+		host := fmt.Sprintf("%s%d/host%d", place, i+1, i)
+		name := []string{"sda", "sdb"}[i]
+		text += scsiAt(name, host) + at(name, host+scsi, "wwid", wwid) + at(name, host+scsi, "serial", number)
+	}
+	return text
+}
+
+// raidFunction is the PCI function of raid with its driver.
+func raidFunction(driver string) string {
+	return "bus/pci/devices/0000:01:00.0/uevent: DRIVER=" + driver + "\n"
+}
+
 func hostOf(driver string) string {
 	return "devices/pci0000:00/0000:00:01.0/0000:01:00.0/host0/scsi_host/host0/proc_name: " + driver +
 		"\nclass/scsi_host/host0 -> ../../devices/pci0000:00/0000:00:01.0/0000:01:00.0/host0/scsi_host/host0\n"
@@ -127,6 +152,14 @@ func TestWhichDisksAWipeMayErase(t *testing.T) {
 	const scsi = "/target0:0:0/0:0:0:0/block"
 	shared := func(h *Host) { h.Sharing = func(string) NVMeSharing { return SharingPossible } }
 	silent := func(h *Host) { h.Sharing = nil }
+	erase := func(h *Host) { h.Policy.Removable = RemovableErase }
+	stick := strings.Replace(usb, "removable: 0", "removable: 1", 1)
+	bmc := stick + usbOf("046b", "ff31", "AMI", "Virtual HDisk0")
+	volume := func(driver string) string { return strings.ReplaceAll(raid, "megaraid_sas", driver) }
+	flagged := func(driver string) string { return strings.Replace(volume(driver), "removable: 0", "removable: 1", 1) }
+	allowing := func(h *Host) { h.Policy.Allowed = []string{"DISK"} }
+	both := func(h *Host) { erase(h); allowing(h) }
+	sdCard := card + at("mmcblk0", pci+"/mmc_host/mmc0/mmc0:0001/block", "../../type", "SD")
 	for name, c := range map[string]struct {
 		sysfs  string
 		disk   string
@@ -158,12 +191,34 @@ func TestWhichDisksAWipeMayErase(t *testing.T) {
 		"a virtio disk where the firmware says nothing":  {virtioDisk, "vda", nil, "Refused virtio it is a virtio disk"},
 		"a USB stick":                                    {strings.Replace(usb, "removable: 0", "removable: 1", 1), "sda", nil, "NotFixed usb removable medium"},
 		"a USB SSD":                                      {usb, "sda", nil, "Refused usb it is attached over usb"},
+		"a USB SSD, under Erase":                         {usb, "sda", erase, "Refused usb it is attached over usb"},
+		"a USB stick, under Erase":                       {stick, "sda", erase, "Ours usb"},
+		"a USB stick, write-locked, under Erase":         {strings.Replace(stick, "ro: 0", "ro: 1", 1), "sda", erase, "NotFixed usb removable medium or virtual medium of the BMC, and read-only"},
+		"a virtual medium of the BMC":                    {bmc, "sda", nil, "NotFixed usb virtual medium of the BMC (AMI MegaRAC)"},
+		"a virtual medium of the BMC, under Erase":       {bmc, "sda", erase, "NotFixed usb virtual medium of the BMC (AMI MegaRAC)"},
+		"an SD card, under Erase":                        {sdCard, "mmcblk0", erase, "Ours mmc"},
+		"a card of no known type, under Erase":           {card, "mmcblk0", erase, "Refused mmc it is a card of unknown type"},
+		"a CD drive, under Erase":                        {scsiAt("sr0", "pci0000:00/0000:00:1f.2/ata1/host0"), "sr0", erase, "NotFixed sata optical"},
+		"removable, of an unknown adapter":               {flagged("someraid"), "sda", nil, "NotFixed unknown the kernel calls it removable, and how it is attached"},
+		"removable, of an unknown adapter, under Erase":  {flagged("someraid"), "sda", erase, "Refused unknown how it is attached is not known"},
+		"a volume of mpi3mr":                             {volume("mpi3mr"), "sda", nil, "Ours raid RAID volume"},
+		"a volume of mpi3mr, flagged removable":          {flagged("mpi3mr"), "sda", nil, "Ours raid RAID volume"},
+		"a volume of arcmsr":                             {volume("arcmsr"), "sda", nil, "Refused raid its RAID driver arcmsr is not known"},
+		"a volume of arcmsr that the policy allows":      {volume("arcmsr"), "sda", allowing, "Ours raid the policy allows it, although its RAID driver arcmsr"},
+		"a volume of hptiop, flagged removable":          {flagged("hptiop"), "sda", nil, "NotFixed raid the kernel calls it removable, as some RAID drivers"},
+		"the same, and the policy allows it":             {flagged("hptiop"), "sda", allowing, "Ours raid the policy allows it"},
+		"the same, under Erase":                          {flagged("hptiop"), "sda", erase, "Refused raid its RAID driver hptiop is not known"},
+		"the same, under Erase and allowed":              {flagged("hptiop"), "sda", both, "Ours raid the policy allows it"},
+		"a volume of a driver that names its function":   {volume("(null)") + raidFunction("3w-9xxx"), "sda", nil, "Refused raid its RAID driver 3w-9xxx is not known"},
 		"a RAID volume":                                  {raid, "sda", nil, "Ours raid RAID volume: only its blocks"},
 		"a disk of an adapter that is not known":         {strings.ReplaceAll(raid, "megaraid_sas", "someraid"), "sda", nil, "Refused unknown how it is attached is not known"},
 		"persistent memory":                              {diskAt("pmem0", "LNXSYSTM:00/ndbus0/region0/namespace0.0/block", "../../../namespace0.0"), "pmem0", nil, "Refused unknown how it is attached"},
 		"two paths to one disk": {sata + at("sda", "pci0000:00/0000:00:1f.2/ata1/host0"+scsi, "wwid", "naa.1") +
 			scsiAt("sdb", "pci0000:00/0000:00:1f.2/ata2/host1") + at("sdb", "pci0000:00/0000:00:1f.2/ata2/host1"+scsi, "wwid", "naa.1"),
 			"sda", nil, "Refused sata it has the same wwid as sdb"},
+		"two SATA disks of a batch with one wwid": {twoSATA("naa.5000c500a1b2c3d4", "S1", "S2"), "sda", nil, "Ours sata"},
+		"one SATA disk seen twice":                {twoSATA("naa.5000c500a1b2c3d4", "S1", "S1"), "sda", nil, "Refused sata it has the same wwid as sdb"},
+		"two SATA disks with a wwid of zeros":     {twoSATA("naa.0000000000000000", "S1", "S2"), "sda", nil, "Ours sata"},
 		"a path of dm-multipath": {sata + "devices/virtual/block/dm-0/dm/uuid: mpath-3600\nblock/dm-0 -> ../devices/virtual/block/dm-0\n" +
 			"devices/pci0000:00/0000:00:1f.2/ata1/host0" + scsi + "/sda/holders/dm-0 -> ../../../../../../../../../../virtual/block/dm-0",
 			"sda", nil, "Refused sata it is a path of the multipath device dm-0"},

@@ -180,7 +180,7 @@ func MediaOf(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.Media
 		return policyv1alpha1.MediaEMMC
 	case strings.HasPrefix(s.Name, "pmem"):
 		return policyv1alpha1.MediaNVDIMM
-	case s.Rotational:
+	case s.Rotational && verdict.Transport != transportUSB: // the kernel takes every USB stick for a disk that turns
 		return policyv1alpha1.MediaHDD
 	}
 	return policyv1alpha1.MediaSSD

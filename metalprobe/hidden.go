@@ -17,6 +17,8 @@ import (
 type medium struct {
 	info    policyv1alpha1.BlockDevice
 	verdict Verdict
+	// sleeps says that a sanitize runs in the drive, and that the kernel shows its capacity when that has ended.
+	sleeps bool
 }
 
 var errHidden = errors.New("the kernel shows no disk for it")
@@ -76,6 +78,9 @@ func (h *Host) detached() (media []medium) {
 			byName[id], drives = s, append(drives, s)
 		}
 		allocated, active, err := h.Namespaces(controller)
+		if errors.Is(err, drive.ErrActiveUnknown) {
+			err = nil // such a drive hides no namespace
+		}
 		s.allocated, s.active = append(s.allocated, allocated...), append(s.active, active...)
 		s.silent = errors.Join(s.silent, err)
 	}
@@ -105,6 +110,12 @@ func (h *Host) unusable() (media []medium) {
 			continue
 		}
 		info := policyv1alpha1.BlockDevice{Name: name, Model: h.model(dir), Serial: h.serial(dir), WWID: h.wwid(dir)}
+		if verdict := h.judge(name); verdict.Sanitizing {
+			asleep := refusedMedium(info, verdict.Transport, sanitizes)
+			asleep.verdict, asleep.sleeps = verdict, true
+			media = append(media, asleep)
+			continue
+		}
 		media = append(media, refusedMedium(info, transportOf(h.facts(name)),
 			"the kernel shows no capacity for it: it does not start, or its format is not known; replace it"))
 	}

@@ -55,9 +55,7 @@ func TestTheAgentReportsStorageThatNoDiskShows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := sysfs(t, withHidden+c.size+"\n")
-			host.Active = func(controller string) ([]uint32, error) {
-				return map[string][]uint32{"nvme0": {1}, "nvme1": {1}}[controller], nil
-			}
+			host.Namespaces = func(string) (allocated, active []uint32, err error) { return nil, []uint32{1}, nil }
 			data, err := host.Collect(t.Context())
 			if err != nil || !data.HiddenKnown {
 				t.Errorf("known %t, %v", data.HiddenKnown, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/metalprobe/blank"
 	"github.com/metalaw/metalaw/metalprobe/drive"
 	"github.com/metalaw/metalaw/metalprobe/erasure"
+	"github.com/metalaw/metalaw/metalprobe/holders"
 	"github.com/metalaw/metalaw/metalprobe/nic"
 )
 
@@ -26,33 +27,24 @@ func NewHost(ctx context.Context, policy *WipePolicy) *Host {
 		Sharing:    SharingOf,
 		Drive:      AskDrive,
 		Namespaces: NamespacesOf,
-		Active:     ActiveOf,
 		Content:    blank.ReadDisk,
 		Now:        time.Now,
+		Change:     holders.Kernel{},
 	}
 	if policy != nil {
-		h.Allowed = policy.Allowed
+		h.Policy = *policy
 	}
 	return h
 }
 
 // AskDrive asks a drive of this machine whether a host has reserved it, and what it hides. It only reads.
 func AskDrive(name string, protocol erasure.Protocol) drive.Answers {
-	disk, err := erasure.Open("/dev/"+name, os.O_RDONLY)
+	disk, err := erasure.OpenCommands("/dev/" + name)
 	if err != nil {
 		return drive.Answers{HiddenUnknown: "the drive could not be asked whether it hides anything: " + err.Error()}
 	}
 	defer func() { _ = disk.Close() }() // nothing was written
-	switch protocol {
-	case erasure.NVMe:
-		return drive.NVMe(disk, func(long bool, page []byte) error { return reservationReport(name, long, page) })
-	case erasure.ATA:
-		return drive.ATA(disk)
-	case erasure.SCSI:
-		return drive.SCSI(disk)
-	case erasure.NoProtocol:
-	}
-	return drive.Answers{}
+	return drive.Ask(protocol, disk, func(long bool, page []byte) error { return reservationReport(name, long, page) })
 }
 
 // errNoAnswer means that a drive did not answer a command.

@@ -25,7 +25,7 @@ type DiskFacts struct {
 	Sharing NVMeSharing
 	// CardType is "MMC" for an eMMC and "SD" for a card; empty for other disks.
 	CardType string
-	// HostDriver is the driver of the disk's SCSI host.
+	// HostDriver is the driver of the disk's SCSI host, or of the adapter's PCI function.
 	HostDriver string
 	// Twins are other disks with the same wwid: paths to one disk.
 	Twins []string
@@ -37,8 +37,14 @@ type DiskFacts struct {
 	Reservation drive.Reservation
 	// Hidden says what the disk hides, and HiddenUnknown why that is not known; both are empty for a disk that hides nothing.
 	Hidden, HiddenUnknown string
+	// Sanitizing says that a sanitize runs in the drive, which until its end answers neither of the above.
+	Sanitizing bool
 	// Enclosure names the SES enclosure that the disk is in, where that is not known to be a part of this machine.
 	Enclosure string
+	// BMCMedium names the BMC whose virtual medium a USB device is known to be.
+	BMCMedium string
+	// EraseRemovable is true where the policy asks to erase removable media that are not the BMC's.
+	EraseRemovable bool
 	// Allowed is true where the policy names the disk as one to erase in spite of a doubt.
 	Allowed bool
 }
@@ -85,6 +91,8 @@ type Verdict struct {
 	Reason string
 	// OverwriteOnly says that the disk is a volume, where a discard reaches no disk.
 	OverwriteOnly bool
+	// Sanitizing says that a sanitize runs in the drive: the erase waits for its end, and then judges the disk anew.
+	Sanitizing bool
 }
 
 // The transports that a verdict names, beside nvme/ and the kernel's word.
@@ -117,7 +125,11 @@ var transports = []struct {
 
 // raidDrivers are SCSI host drivers whose disks are volumes, or drives that the adapter hides, where the path shows no
 // SAS end device: the kernel's names of the adapters of Broadcom, Microchip and HPE.
-var raidDrivers = []string{"megaraid_sas", "mpt2sas", "mpt3sas", "smartpqi", "hpsa", "aacraid"}
+var raidDrivers = []string{"megaraid_sas", "mpi3mr", "mpt2sas", "mpt3sas", "smartpqi", "hpsa", "aacraid"}
+
+// doubtfulRAIDDrivers are further drivers of RAID adapters, of Areca, HighPoint, Marvell, 3ware and Microchip. That their volumes are
+// local is not proved, so the policy has to allow each disk.
+var doubtfulRAIDDrivers = []string{"arcmsr", "hptiop", "mvumi", "3w-9xxx", "3w-sas", "3w-xxxx", "pm80xx"}
 
 // dpuVendors are PCI vendors whose NVMe controllers show storage of elsewhere as a local drive: NVIDIA BlueField (its
 // SNAP manual), AMD Pensando, Amazon Nitro (1d0f:8061 is EBS). The numbers are those of the PCI ID list. A DPU that is
@@ -150,12 +162,19 @@ func JudgeDisk(f DiskFacts) Verdict {
 		verdict.Reason = "the policy allows it, although " + verdict.Reason
 	}
 	verdict.Standing = DiskOurs
+	if f.Sanitizing {
+		verdict.Sanitizing = true
+		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+sanitizes, "; ")
+	}
 	if verdict.Transport == transportRAID {
 		verdict.OverwriteOnly = true
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+raidLimit, "; ")
 	}
 	return verdict
 }
+
+// sanitizes says why a drive is not erased at once.
+const sanitizes = "a sanitize that was started before runs in the drive, and the wipe waits for its end"
 
 // raidLimit is what the erase of a volume leaves.
 const raidLimit = "RAID volume: only its blocks were overwritten, not what the adapter keeps beside them"
@@ -175,9 +194,9 @@ func refusal(f DiskFacts, transport string) string {
 		if why := remoteNVMe(f.Controllers); why != "" {
 			return why
 		}
-	case transport == transportUSB:
+	case transport == transportUSB && !f.Removable:
 		return "it is attached over usb and not removable; unplug it"
-	case transport == transportMMC && f.CardType != "MMC":
+	case transport == transportMMC && f.CardType != "MMC" && !isCard(f, transport):
 		return fmt.Sprintf("it is a card of unknown type %q", f.CardType)
 	case transport == transportUnknown:
 		return fmt.Sprintf("how it is attached is not known, so it may be remote (%s)", f.Device)
@@ -193,12 +212,16 @@ func doubt(f DiskFacts, transport string) string {
 			return why
 		}
 	}
-	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA)
+	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA && transport != transportUSB)
 	switch {
 	case transport == transportVirtio && !f.VirtualMachine:
 		return "it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so"
+	case transport == transportRAID && slices.Contains(doubtfulRAIDDrivers, f.HostDriver):
+		return fmt.Sprintf("its RAID driver %s is not known to show local volumes alone; name the disk in wipe.allowed", f.HostDriver)
 	case f.Enclosure != "":
 		return fmt.Sprintf("it is in the enclosure %s, which is not known to be a part of this machine", f.Enclosure)
+	case f.Sanitizing: // the other doubts are asked about when it has ended
+		return ""
 	case reserves && f.Reservation == drive.ReservationHeld:
 		return "a host holds a reservation of it, or is registered for one; release it"
 	case reserves && f.Reservation != drive.ReservationNone:
@@ -207,23 +230,48 @@ func doubt(f DiskFacts, transport string) string {
 	return f.HiddenUnknown
 }
 
-// notFixed says why a disk is no fixed disk of the machine; empty for a fixed one. A SATA disk in a hot-swap bay is fixed
+// notFixed says why a disk is left alone although nothing refuses it; empty for a fixed one. A SATA disk in a hot-swap bay is fixed
 // all the same: Linux before 6.11 flags it as removable because its port is (ATA_PFLAG_EXTERNAL of libata). For cards the
 // kernel never sets the flag, so their type decides.
 func notFixed(f DiskFacts, transport string) string {
-	switch why := noDisk(f.Name); {
-	case why != "":
+	if why := noDisk(f.Name); why != "" {
 		return why
-	case transport == transportMMC && strings.HasPrefix(f.CardType, "SD"):
+	}
+	removable := removableMedium(f, transport)
+	switch {
+	case removable == "":
+		return ""
+	case f.BMCMedium != "":
+		return "virtual medium of the BMC (" + f.BMCMedium + ")"
+	case !f.EraseRemovable:
+		return removable
+	case f.ReadOnly && transport != transportUnknown:
+		return removable + ", and read-only"
+	}
+	return ""
+}
+
+// removableMedium says of what kind a removable medium is; empty for a fixed disk.
+func removableMedium(f DiskFacts, transport string) string {
+	switch {
+	case isCard(f, transport):
 		return "removable SD card"
 	case !f.Removable:
 		return ""
 	case transport == transportUSB:
 		return "removable medium or virtual medium of the BMC"
+	case transport == transportRAID && slices.Contains(doubtfulRAIDDrivers, f.HostDriver) && !f.EraseRemovable && !f.Allowed:
+		return fmt.Sprintf("the kernel calls it removable, as some RAID drivers call every volume (%s); name it in wipe.allowed to erase it",
+			f.HostDriver)
 	case transport == transportUnknown:
-		return "it is removable"
+		return "the kernel calls it removable, and how it is attached is not known; some RAID drivers call every volume so"
 	}
 	return ""
+}
+
+// isCard finds an SD card, also one that has other functions besides.
+func isCard(f DiskFacts, transport string) bool {
+	return transport == transportMMC && strings.HasPrefix(f.CardType, "SD")
 }
 
 // noDisk says of what kind a block device is that is never a disk; empty for what may be one.
@@ -294,7 +342,7 @@ func transportOf(f DiskFacts) string {
 			return t.transport
 		}
 	}
-	if slices.Contains(raidDrivers, f.HostDriver) {
+	if slices.Contains(raidDrivers, f.HostDriver) || slices.Contains(doubtfulRAIDDrivers, f.HostDriver) {
 		return transportRAID
 	}
 	return transportUnknown

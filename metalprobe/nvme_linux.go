@@ -120,16 +120,6 @@ func (c controllerOnly) NVMe(command erasure.NVMeCommand) (uint32, error) {
 	return 0, nil
 }
 
-// ActiveOf lists the namespaces that an NVMe controller of this machine shows.
-func ActiveOf(controller string) ([]uint32, error) {
-	file, err := os.Open("/dev/" + filepath.Base(controller))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written
-	return drive.Active(controllerOnly{file: file})
-}
-
 // NamespacesOf lists the namespaces of an NVMe controller of this machine: those that are allocated, and those that it shows.
 func NamespacesOf(controller string) (allocated, active []uint32, err error) {
 	file, err := os.Open("/dev/" + filepath.Base(controller))

@@ -9,8 +9,5 @@ func SharingOf(string) NVMeSharing { return SharingUnknown }
 
 func reservationReport(string, bool, []byte) error { return errNoAnswer }
 
-// ActiveOf knows nothing: the agent runs on Linux, elsewhere it is only built and tested.
-func ActiveOf(string) ([]uint32, error) { return nil, errNoAnswer }
-
 // NamespacesOf knows nothing: the agent runs on Linux, elsewhere it is only built and tested.
 func NamespacesOf(string) (allocated, active []uint32, err error) { return nil, nil, errNoAnswer }

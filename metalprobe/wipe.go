@@ -54,9 +54,12 @@ type WipePolicy struct {
 	// not say what they hide. It makes no remote disk local. A disk that another Server's inventory names as well is allowed by its
 	// wwid or serial number only.
 	Allowed []string `json:"allowed,omitempty"`
-	// Removable is "Erase" where removable media that are not known to be the BMC's are erased like fixed disks. Empty leaves them.
+	// Removable is RemovableErase where removable media that are not known to be the BMC's are erased like fixed disks. Empty leaves them.
 	Removable string `json:"removable,omitempty"`
 }
+
+// RemovableErase asks to erase removable media like fixed disks, as the setting wipe.removable of a bundle does.
+const RemovableErase = "Erase"
 
 // DiskIdentity names one disk in a question to the registry.
 type DiskIdentity struct {

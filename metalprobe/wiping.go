@@ -120,7 +120,7 @@ func cause(ctx context.Context, err error) error {
 func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice) *policyv1alpha1.DiskWipe {
 	for i := range proved {
 		d := &proved[i]
-		same := d.WWID == s.WWID && d.Serial == s.Serial && d.Model == s.Model && d.SizeBytes == s.SizeBytes && s.WWID+s.Serial != ""
+		same := d.WWID == s.WWID && d.Serial == s.Serial && d.Model == s.Model && d.SizeBytes == s.SizeBytes && (policyv1alpha1.DiskIdentifies(s.WWID) || policyv1alpha1.DiskIdentifies(s.Serial))
 		if same && d.State == policyv1alpha1.DiskVerified && d.Verification != nil && d.Verification.Passed &&
 			d.Verification.Kind == policyv1alpha1.VerifiedZeros {
 			return d
@@ -197,6 +197,7 @@ func (w *wiping) order(i int) EraseOrder {
 			})
 		},
 		Announce: func(ctx context.Context, message string) error {
+			w.Log.Info(message, "server", w.UUID, "disk", w.disks[i].Info().Path)
 			w.change(i, func(d *policyv1alpha1.DiskWipe) {
 				if d.State == policyv1alpha1.DiskErasing {
 					d.Message = shorten(message)

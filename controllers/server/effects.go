@@ -9,6 +9,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -26,6 +27,7 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	} else if err != nil {
 		v.wakeIn(fastestPoll)
 	}
+	v.wakeIn(v.Storage.Look(ctx, storage.Subject{Server: v.server, Inventory: v.inventory, Target: v.target, TargetErr: v.targetErr, Want: v.want()}))
 	v.Record(d, outcome)
 	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {

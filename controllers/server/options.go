@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -81,7 +82,9 @@ type Options struct {
 	// Clients is the pool of BMC clients.
 	Clients hardware.Clients
 	// Cache is made by Setup.
-	Cache    *Cache
+	Cache *Cache
+	// Storage reads the drives that BMCs list; it is made by Setup. Nil reads none.
+	Storage  *storage.Reader
 	Recorder events.EventRecorder
 	Metrics  *Metrics
 	// Outage tells the time in which no manager ran, before this one began.

@@ -26,6 +26,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
@@ -61,6 +62,11 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(options.Cache); err != nil {
 		return err
 	}
+	options.Storage = storage.New(storage.Options{Clients: options.Clients, Client: options.Client, Reader: options.Reader,
+		Wake: woken.Trigger, Now: options.Now})
+	if err := mgr.Add(options.Storage); err != nil {
+		return err
+	}
 	s := newSubject(options)
 	if err := mgr.Add(s.waking(woken)); err != nil {
 		return err
@@ -92,6 +98,7 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server, *gates.Output]
 		Gone: func(name types.NamespacedName) {
 			s.memory.forget(name.Name)
 			s.Cache.Forget(name.Name)
+			s.Storage.Forget(name.Name)
 			if s.Shadows != nil {
 				s.Shadows.Forget(name.Name)
 			}

@@ -34,6 +34,26 @@ type Answers struct {
 	Hidden string
 	// HiddenUnknown says why it is not known whether the drive hides anything; empty where that is known.
 	HiddenUnknown string
+	// Sanitizing says that a sanitize runs in the drive. Until it ends the drive answers no other question.
+	Sanitizing bool
+}
+
+// Ask asks a drive everything, in its own language. report is for NVMe.
+func Ask(protocol erasure.Protocol, c erasure.Commands, report ReadReport) Answers {
+	// A drive that does not answer this question may answer the others.
+	if now, err := erasure.Sanitizing(protocol, c); err == nil && now.Runs {
+		return Answers{Sanitizing: true}
+	}
+	switch protocol {
+	case erasure.NVMe:
+		return NVMe(c, report)
+	case erasure.ATA:
+		return ATA(c)
+	case erasure.SCSI:
+		return SCSI(c)
+	case erasure.NoProtocol:
+	}
+	return Answers{}
 }
 
 // timeout bounds one question.
@@ -86,45 +106,44 @@ func NVMe(c erasure.Commands, report ReadReport) Answers {
 	return Answers{Reservation: ReservationNone}
 }
 
-// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. Both are empty where
-// the drive does not manage namespaces, because then it hides none.
+// ErrActiveUnknown means that a drive which manages no namespaces did not say which it shows. It hides none in any case.
+var ErrActiveUnknown = errors.New("the drive did not list its namespaces")
+
+const (
+	identifyDrive = 0x01
+	listActive    = 0x02
+	listAllocated = 0x10
+)
+
+// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
+// manage namespaces has no list of those that are allocated.
 func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
-	const (
-		oacs, oacsManagement = 256, 1 << 3
-		identifyDrive        = 0x01
-		listAllocated        = 0x10
-	)
+	const oacs, oacsManagement = 256, 1 << 3
 	controller, err := identify(c, 0, identifyDrive)
 	if err != nil {
 		return nil, nil, err
 	}
 	if controller[oacs]&oacsManagement == 0 {
-		return nil, nil, nil
-	}
-	for _, list := range []struct {
-		what uint32
-		into *[]uint32
-	}{{listAllocated, &allocated}, {listActive, &active}} {
-		if *list.into, err = namespaces(c, list.what); err != nil {
-			return nil, nil, err
+		if active, err = shown(c, controller); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrActiveUnknown, err)
 		}
+		return nil, active, nil
+	}
+	if allocated, err = namespaces(c, listAllocated); err != nil {
+		return nil, nil, err
+	}
+	if active, err = namespaces(c, listActive); err != nil {
+		return nil, nil, err
 	}
 	return allocated, active, nil
 }
 
-// listActive is what Identify is asked for the namespaces that a controller shows.
-const listActive = 0x02
-
-// Active lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify says.
-func Active(c erasure.Commands) ([]uint32, error) {
-	const identifyDrive, count, mostOld = 0x01, 516, 64
+// shown lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify says.
+func shown(c erasure.Commands, controller []byte) ([]uint32, error) {
+	const count, mostOld = 516, 64
 	active, failed := namespaces(c, listActive)
 	if failed == nil {
 		return active, nil
-	}
-	controller, err := identify(c, 0, identifyDrive)
-	if err != nil {
-		return nil, errors.Join(failed, err)
 	}
 	n := binary.LittleEndian.Uint32(controller[count:])
 	if n > mostOld {
@@ -135,7 +154,7 @@ func Active(c erasure.Commands) ([]uint32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if binary.LittleEndian.Uint64(page) > 0 { // an inactive namespace is described by zeros
+		if binary.LittleEndian.Uint64(page) > 0 { // zeros describe an inactive namespace
 			active = append(active, nsid)
 		}
 	}

@@ -40,6 +40,15 @@ func Open(path string, flags int) (*Disk, error) {
 	return d, nil
 }
 
+// OpenCommands opens a device file for commands that only ask. The disk needs no capacity, and no medium that is ready.
+func OpenCommands(path string) (*Disk, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Disk{file: file}, nil
+}
+
 // Close closes the device file.
 func (d *Disk) Close() error { return d.file.Close() }
 

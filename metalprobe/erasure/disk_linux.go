@@ -36,3 +36,6 @@ func (d *Disk) Discard(secure bool) error {
 func (d *Disk) dropCache() {
 	_, _ = d.ioctl(unix.BLKFLSBUF, nil)
 }
+
+// nonBlocking lets a disk be opened whose medium is not ready.
+const nonBlocking = unix.O_NONBLOCK

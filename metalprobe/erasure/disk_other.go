@@ -25,3 +25,5 @@ func (*Disk) ATA(ATACommand) (ATAResult, error) { return ATAResult{}, errors.Err
 
 // SCSI implements Commands.
 func (*Disk) SCSI(SCSICommand) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+const nonBlocking = 0

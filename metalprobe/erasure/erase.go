@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -246,11 +247,14 @@ const (
 	maxAnswer     = 512
 )
 
+// preparations are steps that erase nothing.
+var preparations = []string{MethodATAUnlock, MethodAwait, MethodRelease}
+
 // MethodOf names the erases that succeeded, joined by a plus.
 func MethodOf(steps []policyv1alpha1.EraseStep) string {
 	var names []string
 	for _, s := range steps {
-		if s.Result == policyv1alpha1.EraseSucceeded && s.Method != MethodATAUnlock {
+		if s.Result == policyv1alpha1.EraseSucceeded && !slices.Contains(preparations, s.Method) {
 			names = append(names, s.Method)
 		}
 	}

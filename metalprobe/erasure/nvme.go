@@ -191,10 +191,11 @@ const (
 
 // sanitizeStatus is the sanitize status log page.
 type sanitizeStatus struct {
-	percent       int32
-	sstat         uint16
-	scdw10        uint32
-	block, crypto time.Duration // estimates; zero where none is given
+	percent int32
+	sstat   uint16
+	scdw10  uint32
+	// overwrite to crypto are estimates; zero where none is given.
+	overwrite, block, crypto time.Duration
 }
 
 func parseSanitizeLog(page []byte) (sanitizeStatus, error) {
@@ -209,11 +210,12 @@ func parseSanitizeLog(page []byte) (sanitizeStatus, error) {
 		return time.Duration(seconds) * time.Second
 	}
 	return sanitizeStatus{
-		percent: int32(uint32(binary.LittleEndian.Uint16(page)) * 100 / 65536),
-		sstat:   binary.LittleEndian.Uint16(page[2:]),
-		scdw10:  binary.LittleEndian.Uint32(page[4:]),
-		block:   estimate(12),
-		crypto:  estimate(16),
+		percent:   int32(uint32(binary.LittleEndian.Uint16(page)) * 100 / 65536),
+		sstat:     binary.LittleEndian.Uint16(page[2:]),
+		scdw10:    binary.LittleEndian.Uint32(page[4:]),
+		overwrite: estimate(8),
+		block:     estimate(12),
+		crypto:    estimate(16),
 	}, nil
 }
 

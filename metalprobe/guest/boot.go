@@ -164,7 +164,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
 		Disks: func(context.Context) ([]metalprobe.Disk, []policyv1alpha1.SkippedDisk, error) {
-			toErase, skipped := machine.disks()
+			toErase, skipped := machine.disks(config.Wipe)
 			return toErase, skipped, nil
 		},
 		Hidden:   func(context.Context) ([]policyv1alpha1.HiddenStorage, bool) { return machine.Data.Hidden, true },
@@ -184,10 +184,10 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 	data.Storage, data.HiddenKnown = slices.Clone(data.Storage), true
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {
-			info, verdict := disk.Info(), judge(disk)
+			info, verdict := disk.Info(), judge(disk, false)
 			info.Removable, info.Transport = verdict.Standing == metalprobe.DiskNotFixed, verdict.Transport
 			info.Content, info.ContentFound = "", ""
-			if verdict.Standing == metalprobe.DiskOurs { // the agent reads no other
+			if judge(disk, true).Standing == metalprobe.DiskOurs { // the agent reads no other
 				info.Content, info.ContentFound = disk.Content()
 			}
 			data.Storage = append(data.Storage, info)
@@ -197,25 +197,32 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 }
 
 // disks lists what a wipe has to erase and what it leaves alone, as the agent on a real machine does.
-func (m Machine) disks() (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk) {
+func (m Machine) disks(policy *metalprobe.WipePolicy) (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk) {
+	removable := policy != nil && policy.Removable == metalprobe.RemovableErase
 	for _, disk := range m.Disks {
-		info, verdict := disk.Info(), judge(disk)
+		info, verdict := disk.Info(), judge(disk, removable)
 		if verdict.Standing == metalprobe.DiskNotFixed {
 			skipped = append(skipped, metalprobe.Skip(info, verdict))
 			continue
 		}
-		toErase = append(toErase, eraser{disk: disk, info: info, verdict: verdict})
+		toErase = append(toErase, eraser{disk: disk, info: info, verdict: verdict, removable: removable})
 	}
 	return toErase, skipped
 }
 
-func judge(disk Disk) metalprobe.Verdict { return metalprobe.JudgeDisk(disk.Facts()) }
+func judge(disk Disk, eraseRemovable bool) metalprobe.Verdict {
+	facts := disk.Facts()
+	facts.EraseRemovable = eraseRemovable
+	return metalprobe.JudgeDisk(facts)
+}
 
 // eraser makes an emulated disk look like a real one to the agent.
 type eraser struct {
 	disk    Disk
 	info    policyv1alpha1.BlockDevice
 	verdict metalprobe.Verdict
+	// removable says that removable media are erased.
+	removable bool
 }
 
 func (e eraser) Info() policyv1alpha1.BlockDevice { return e.info }
@@ -227,7 +234,7 @@ func (e eraser) Lane() string { return "" }
 
 // Erase empties the disk. Its verification is honest: no byte is read, because an emulated disk has none.
 func (e eraser) Erase(ctx context.Context, order metalprobe.EraseOrder) (metalprobe.EraseOutcome, error) {
-	if now := judge(e.disk); now.Standing != metalprobe.DiskOurs {
+	if now := judge(e.disk, e.removable); now.Standing != metalprobe.DiskOurs {
 		return metalprobe.EraseOutcome{}, fmt.Errorf("%s not erased: %s", e.info.Path, now.Reason)
 	}
 	order.Expect(erasure.MethodEmulated, emulatedLimit)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hidden finds storage that a machine has and that its kernel shows as no disk. It judges what the kernel and the drives say,
-// and asks neither.
+// Package hidden finds storage that a machine has and that its kernel shows as no disk. Read gathers what the kernel and the drives
+// say, and Find judges that.
 package hidden
 
 import (

@@ -45,6 +45,27 @@ func (t Tree) PCIDevices() (found []policyv1alpha1.PCIDevice, err error) {
 	return found, file.Close()
 }
 
+// PCISlot names the slot of a PCI function; empty where the firmware names none.
+func (t Tree) PCISlot(address string) string {
+	device, _, _ := strings.Cut(address, ".")
+	slots, _ := t.List("sys/bus/pci/slots") // none is an answer: the firmware names no slots
+	for _, slot := range slots {
+		if device != "" && t.Word("sys/bus/pci/slots/"+slot+"/address") == device {
+			return slot
+		}
+	}
+	return ""
+}
+
+// HostDriver names the driver of a SCSI host. Not every driver names itself there, but each names itself at the function of its adapter.
+func (t Tree) HostDriver(dir, host string) string {
+	name := t.Word("sys/class/scsi_host/" + host + "/proc_name")
+	if name == "" || strings.HasPrefix(name, "(") || strings.HasPrefix(name, "<") { // so the kernel writes a name that is not there
+		return t.Uevent("sys/bus/pci/devices/"+PCIAddress(dir), "DRIVER")
+	}
+	return name
+}
+
 // namePCI fills in names from a list in which a vendor's line is followed by those of its products, which begin with a tab.
 func namePCI(devices []policyv1alpha1.PCIDevice, list io.Reader) {
 	wanted := map[string][]*policyv1alpha1.PCIDevice{}

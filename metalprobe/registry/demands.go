@@ -60,7 +60,9 @@ func (r *Registry) demandsOf(server *metalv1alpha1.Server, data *policyv1alpha1.
 	return Demands{FailHidden: true}, nil
 }
 
-func hasBMC(server *metalv1alpha1.Server) bool { return server.Spec.BMCRef != nil || server.Spec.BMC != nil }
+func hasBMC(server *metalv1alpha1.Server) bool {
+	return server.Spec.BMCRef != nil || server.Spec.BMC != nil
+}
 
 // awaitsBMC is the answer to the end of a wipe that waits for the drives that the BMC lists.
 func awaitsBMC(server *metalv1alpha1.Server) *refusal {

@@ -107,11 +107,18 @@ func (d *Drive) Erasures() int {
 	return d.erasures
 }
 
-// TakeOut takes the drive out of its machine for good.
+// TakeOut takes the drive out of its machine.
 func (d *Drive) TakeOut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out = true
+}
+
+// PutIn puts a drive that was taken out back into its machine.
+func (d *Drive) PutIn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out = false
 }
 
 func (d *Drive) isOut() bool {

@@ -148,6 +148,10 @@ type MachineSpec struct {
 	Hardware Hardware
 	// Drives replaces the default drive (one empty NVMe drive of 960 GB).
 	Drives []DriveSpec
+	// Unseen are drives that the BMC lists besides, and that what runs on the machine does not see. A captured tree lists its own.
+	Unseen []DriveSpec
+	// LateDrives lets the BMC list drives only once the machine has booted, as many do.
+	LateDrives bool
 	// Username and Password replace the account of the profile and the fleet.
 	Username, Password string
 	// Power is the state to begin with (default Off). On means that it runs what its boot order names.

@@ -46,7 +46,7 @@ func governed(ctx context.Context, replace ...string) {
 	}
 	variants++
 	files["lifecycle.yaml"] = []byte(text)
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.0.0", fmt.Sprintf("version: 2.%d.0", variants), 1))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.1.0", fmt.Sprintf("version: 2.%d.0", variants), 1))
 	changed, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())
