@@ -13,9 +13,9 @@ import (
 
 // DriveReader reads the drives that a BMC lists of a system; every BMC of a Pool is one.
 type DriveReader interface {
-	// Drives reads the storage of one system, with the same identity check as Power. An empty list without an error says that the
-	// BMC has no list of drives, or lists none yet: many list them only after POST. What could not be read is an error, and then
-	// nothing of the list counts. It takes a request for each adapter, drive and volume.
+	// Drives reads the storage of one system, with the same identity check as Power. An empty list without an error
+	// says that the BMC has no list of drives, or lists none yet: many list them only after POST. What could not be
+	// read is an error, and then nothing of the list counts. It takes a request for each adapter, drive and volume.
 	Drives(ctx context.Context, uri string, want Identity) (drives.List, error)
 }
 
@@ -73,7 +73,8 @@ func (r *driveReader) adapters() ([]drives.Adapter, error) {
 	return all, nil
 }
 
-// unlisted forgives a collection that has no list of members at all, as AMI shows it until the host has told its drives.
+// unlisted forgives a collection that has no list of members at all, as AMI shows it until the host has told its
+// drives.
 func (r *driveReader) unlisted(err error) error {
 	if r.op.fatal(err) || !statusIs(err, http.StatusOK) {
 		return err
@@ -88,7 +89,8 @@ func (r *driveReader) unlisted(err error) error {
 	return nil
 }
 
-// complete reads once more what could not be read, and fails where that cannot be read either: a drive of it may be the hidden one.
+// complete reads once more what could not be read, and fails where that cannot be read either: a drive of it may be
+// the hidden one.
 func (r *driveReader) complete(members []member) error {
 	if err := readAgain(r.op, members); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (r *driveReader) adapter(m member) (drives.Adapter, error) {
 		Volumes link
 	}
 	if err := json.Unmarshal(m.raw, &doc); err != nil {
-		return drives.Adapter{}, r.op.bad(http.MethodGet, m.URI, http.StatusOK, "the storage is not usable JSON: "+err.Error())
+		return drives.Adapter{}, r.odd(m.URI, "the storage is not usable JSON: "+err.Error())
 	}
 	var a drives.Adapter
 	members, err := r.listed(m.URI, doc.Drives)
@@ -115,7 +117,7 @@ func (r *driveReader) adapter(m member) (drives.Adapter, error) {
 		return a, err
 	}
 	if r.drives += len(members); r.drives > drives.MaxDrives {
-		return a, r.op.bad(http.MethodGet, r.collection, http.StatusOK, fmt.Sprintf("more than %d drives are listed", drives.MaxDrives))
+		return a, r.odd(r.collection, tooMany)
 	}
 	a.Drives = resources(members)
 	if doc.Volumes == "" {
@@ -137,7 +139,7 @@ func (r *driveReader) listed(uri string, raw json.RawMessage) ([]member, error) 
 	var one link
 	if isObject(raw) {
 		if _ = one.UnmarshalJSON(raw); one == "" {
-			return nil, r.op.bad(http.MethodGet, uri, http.StatusOK, "its drives are neither a list nor a link")
+			return nil, r.odd(uri, "its drives are neither a list nor a link")
 		}
 		members, err := r.op.members(string(one))
 		if err == nil {
@@ -148,15 +150,15 @@ func (r *driveReader) listed(uri string, raw json.RawMessage) ([]member, error) 
 	var all []member
 	references, isList := as[[]json.RawMessage](raw)
 	if len(raw) > 0 && !isList {
-		return nil, r.op.bad(http.MethodGet, uri, http.StatusOK, "its drives are neither a list nor a link")
+		return nil, r.odd(uri, "its drives are neither a list nor a link")
 	}
 	if len(references) > drives.MaxDrives {
-		return nil, r.op.bad(http.MethodGet, uri, http.StatusOK, fmt.Sprintf("more than %d drives are listed", drives.MaxDrives))
+		return nil, r.odd(uri, tooMany)
 	}
 	for _, reference := range references {
 		m := member{URI: memberURI(reference), raw: reference}
 		if m.URI == "" {
-			return nil, r.op.bad(http.MethodGet, uri, http.StatusOK, "a drive has no @odata.id")
+			return nil, r.odd(uri, "a drive has no @odata.id")
 		}
 		if referenceOnly(reference) {
 			m.raw = nil
@@ -167,6 +169,13 @@ func (r *driveReader) listed(uri string, raw json.RawMessage) ([]member, error) 
 		all = append(all, m)
 	}
 	return all, r.complete(all)
+}
+
+var tooMany = fmt.Sprintf("more than %d drives are listed", drives.MaxDrives)
+
+// odd is the error of an answer that was given and says nothing usable.
+func (r *driveReader) odd(uri, message string) error {
+	return r.op.bad(http.MethodGet, uri, http.StatusOK, message)
 }
 
 func resources(members []member) []drives.Resource {

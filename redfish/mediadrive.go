@@ -127,11 +127,12 @@ func drivesIn(o *operation, collection string) ([]*mediaDrive, error) {
 	return drives, nil
 }
 
-// insertable is the drive that takes an image by its URL: the first, but for XCC, whose RDOC and Remote drives take none and may come
-// first (pubs.lenovo.com/xcc-restapi, "Insert/Eject a virtual media").
+// insertable is the drive that takes an image by its URL: the first, but for XCC, whose RDOC and Remote drives take none
+// and may come first (pubs.lenovo.com/xcc-restapi, "Insert/Eject a virtual media").
 func insertable(drives []*mediaDrive) *mediaDrive {
 	for _, d := range drives {
-		if id := strings.ToLower(lastSegment(d.uri)); !strings.HasPrefix(id, "rdoc") && !strings.HasPrefix(id, "remote") {
+		id := strings.ToLower(lastSegment(d.uri))
+		if !strings.HasPrefix(id, "rdoc") && !strings.HasPrefix(id, "remote") {
 			return d
 		}
 	}

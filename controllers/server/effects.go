@@ -27,7 +27,8 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	} else if err != nil {
 		v.wakeIn(fastestPoll)
 	}
-	v.wakeIn(v.Storage.Look(ctx, storage.Subject{Server: v.server, Inventory: v.inventory, Target: v.target, TargetErr: v.targetErr, Want: v.want()}))
+	v.wakeIn(v.Storage.Look(ctx, storage.Subject{Server: v.server, Inventory: v.inventory,
+		Target: v.target, TargetErr: v.targetErr, Want: v.want()}))
 	v.Record(d, outcome)
 	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {

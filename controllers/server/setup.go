@@ -62,8 +62,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(options.Cache); err != nil {
 		return err
 	}
-	options.Storage = storage.New(storage.Options{Clients: options.Clients, Client: options.Client, Reader: options.Reader,
-		Wake: woken.Trigger, Now: options.Now})
+	options.Storage = storage.New(storage.Options{Clients: options.Clients, Wake: woken.Trigger, Now: options.Now,
+		Client: options.Client, Reader: options.Reader})
 	if err := mgr.Add(options.Storage); err != nil {
 		return err
 	}

@@ -20,14 +20,15 @@ type Seen struct {
 
 // The reasons that stand in a record.
 const (
-	reasonHidden = "The BMC lists this drive, and the agent did not see it. Take it out, make it visible to the kernel, or excuse it " +
-		"by its serial number or slot."
+	reasonHidden = "The BMC lists this drive, and the agent did not see it. " +
+		"Take it out, make it visible to the kernel, or excuse it by its serial number or slot."
 	reasonBehind = "behind a volume, not seen"
-	reasonSpare  = "behind a volume, not seen: no volume uses this drive, it is a spare or unassigned. What it holds was not erased."
+	reasonSpare  = reasonBehind + ": no volume uses this drive, which is a spare or unassigned. Its data was not erased."
 )
 
-// Unseen compares the drives of a reading that listed them with the disks that the agent saw. hidden are those that it did not see;
-// covered are those behind an adapter that shows volumes, with spare and unassigned ones named. Each disk shows one drive.
+// Unseen compares the drives of a reading that listed them with the disks that the agent saw. hidden are those that it
+// did not see; covered are those behind an adapter that shows volumes, with spare and unassigned ones named. Each disk
+// shows one drive.
 func Unseen(storage *policyv1alpha1.BMCStorage, seen []Seen) (hidden, covered []policyv1alpha1.HiddenStorage) {
 	if storage == nil || storage.State != policyv1alpha1.BMCStorageListed {
 		return nil, nil
@@ -64,8 +65,8 @@ func Settled(storage *policyv1alpha1.BMCStorage, entry int64, wanted *metav1.Mic
 	return Fresh(storage, entry, wanted) && storage.State != policyv1alpha1.BMCStorageUnread
 }
 
-// Withheld says why a reading proves less than a former one did: the BMC listed drives before and does not now. It is empty where
-// the BMC lists its drives, and where it never did.
+// Withheld says why a reading proves less than a former one did: the BMC listed drives before and does not now. It is
+// empty where the BMC lists its drives, and where it never did.
 func Withheld(storage *policyv1alpha1.BMCStorage) string {
 	if storage == nil || !storage.ListedBefore || storage.State == policyv1alpha1.BMCStorageListed {
 		return ""

@@ -55,8 +55,8 @@ func (a identity) shares(b identity) bool {
 	return slices.ContainsFunc(a.durable, func(name string) bool { return slices.Contains(b.durable, name) })
 }
 
-// match says of each listed drive whether a disk of its own shows it. Where a disk could show two drives, the drives are matched so
-// that as few as possible are left.
+// match says of each listed drive whether a disk of its own shows it. Where a disk could show two drives, the drives
+// are matched so that as few as possible are left.
 func match(listed []listedDrive, seen []Seen) []bool {
 	disks := make([]identity, len(seen))
 	for i, s := range seen {
@@ -88,7 +88,8 @@ func place(i int, listed []listedDrive, disks []identity, owner []int, tried []b
 	return false
 }
 
-// shownBy says that a disk is a listed drive: by serial number, of which one may begin with the other, or by durable name.
+// shownBy says that a disk is a listed drive: by serial number, of which one may begin with the other, or by durable
+// name.
 func (a identity) shownBy(disk identity) bool {
 	if a.shares(disk) {
 		return true
@@ -112,8 +113,8 @@ func Serial(s string) string {
 	return s
 }
 
-// DurableName is a world-wide name as it is compared: lower-case letters and digits, without the word that names its form. What
-// is shorter than eight, and a placeholder, names nothing.
+// DurableName is a world-wide name as it is compared: lower-case letters and digits, without the word that names its
+// form. What is shorter than eight, and a placeholder, names nothing.
 func DurableName(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	for _, form := range []string{"eui.", "naa.", "uuid.", "urn:uuid:", "wwn-", "0x", "eui-", "naa-"} {
@@ -137,8 +138,8 @@ func placeholder(s string) bool {
 		return true
 	}
 	switch strings.Trim(strings.ReplaceAll(s, " ", ""), ".:-_") {
-	case "", "n/a", "na", "none", "null", "unknown", "notavailable", "notspecified", "notapplicable", "tobefilledbyo.e.m",
-		"defaultstring", "0123456789", "123456789", "1234567890":
+	case "", "n/a", "na", "none", "null", "unknown", "notavailable", "notspecified", "notapplicable",
+		"tobefilledbyo.e.m", "defaultstring", "0123456789", "123456789", "1234567890":
 		return true
 	}
 	return false

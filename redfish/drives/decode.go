@@ -15,7 +15,8 @@ const (
 	maxProtocol = 64
 )
 
-// doc is a JSON object. Its methods read what is of the wrong type as absent, because BMCs send numbers for strings and null for all.
+// doc is a JSON object. Its methods read what is of the wrong type as absent, because BMCs send numbers for strings
+// and null for all.
 type doc map[string]any
 
 func decode(raw []byte) doc {
@@ -115,8 +116,8 @@ func lastSegment(uri string) string {
 
 // clean makes a BMC's text fit to be stored: valid, printable, on one line, at most limit bytes.
 func clean(s string, limit int) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-	s = strings.TrimSpace(s)
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	s = strings.TrimSpace(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), control), " "))
 	if len(s) > limit {
 		s = strings.TrimSpace(strings.ToValidUTF8(s[:limit], ""))
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drives reads the drives of a machine out of what its BMC shows of its storage. It is pure: the port in package redfish
-// asks the BMC.
+// Package drives reads the drives of a machine out of what its BMC shows of its storage. It is pure: the port in
+// package redfish asks the BMC.
 package drives
 
 import (
@@ -14,8 +14,8 @@ const MaxDrives = 512
 
 // List is what a BMC says of the drives of one machine.
 type List struct {
-	// Drives are those that count: enabled, with a capacity and a serial number, neither USB nor virtual. It is empty where the
-	// BMC has no list of drives, which says nothing of the machine.
+	// Drives are those that count: enabled, with a capacity and a serial number, neither USB nor virtual. It is empty
+	// where the BMC has no list of drives, which says nothing of the machine.
 	Drives []Drive
 	// Left says which other drives the BMC lists and why each does not count; empty where all count.
 	Left string
@@ -90,8 +90,9 @@ const notOurs = "-"
 // readDrive reads a drive and says why it does not count; empty where it does.
 func readDrive(r Resource, volumes volumeSet) (Drive, string) {
 	body := decode(r.Raw)
-	d := Drive{Name: body.first("Name", "Id"), Slot: slot(body), Model: clean(body.text("Model"), maxText), Protocol: clean(body.text("Protocol"), maxProtocol),
-		Serial: serial(body.text("SerialNumber")), CapacityBytes: body.number("CapacityBytes"), DurableNames: durableNames(body)}
+	d := Drive{Name: body.first("Name", "Id"), Slot: slot(body), Model: clean(body.text("Model"), maxText),
+		Serial: serial(body.text("SerialNumber")), CapacityBytes: body.number("CapacityBytes"),
+		Protocol: clean(body.text("Protocol"), maxProtocol), DurableNames: durableNames(body)}
 	if d.Name == "" {
 		d.Name = clean(lastSegment(r.URI), maxText)
 	}
@@ -118,22 +119,25 @@ func usb(uri string, body doc) bool {
 	if protocol := body.text("Protocol"); protocol != "" {
 		return strings.EqualFold(protocol, "USB")
 	}
+	between := func(r rune) bool { return strings.ContainsRune("_ -.", r) }
 	for _, word := range []string{lastSegment(uri), body.text("Id"), body.text("Name")} {
-		if parts := strings.FieldsFunc(strings.ToUpper(word), func(r rune) bool { return r == '_' || r == ' ' || r == '-' || r == '.' }); slices.Contains(parts, "USB") {
+		if slices.Contains(strings.FieldsFunc(strings.ToUpper(word), between), "USB") {
 			return true
 		}
 	}
 	return false
 }
 
+// virtualKinds are the words after "virtual" in the names of virtual media.
+var virtualKinds = []string{"cd", "dvd", "hdisk", "hd ", "floppy", "media", "usb", "flash"}
+
 // virtual knows the virtual media that some BMCs list among the drives, such as AMI's "Virtual HDisk Device".
 func virtual(body doc) bool {
 	for _, word := range []string{body.text("Model"), body.text("Name")} {
 		_, after, found := strings.Cut(strings.ToLower(word), "virtual")
 		after = strings.TrimLeft(after, " _-")
-		if found && slices.ContainsFunc([]string{"cd", "dvd", "hdisk", "hd ", "floppy", "media", "usb", "flash"}, func(kind string) bool {
-			return strings.HasPrefix(after, kind)
-		}) {
+		begins := func(kind string) bool { return strings.HasPrefix(after, kind) }
+		if found && slices.ContainsFunc(virtualKinds, begins) {
 			return true
 		}
 	}
@@ -166,7 +170,8 @@ func slot(body doc) string {
 func serial(raw string) string {
 	s := clean(raw, maxText)
 	switch strings.ToLower(s) {
-	case "none", "null", "n/a", "na", "unknown", "not available", "not specified", "not applicable", "to be filled by o.e.m.", "default string":
+	case "none", "null", "n/a", "na", "unknown", "not available", "not specified", "not applicable",
+		"to be filled by o.e.m.", "default string":
 		return ""
 	}
 	if s != "" && strings.Trim(s, s[:1]) == "" && !isLetter(s[0]) {

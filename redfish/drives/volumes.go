@@ -14,8 +14,8 @@ type volumeSet struct {
 	uris   map[string]bool
 }
 
-// readVolumes reads the volumes of an adapter. A raw device of one drive, and the namespace of an NVMe drive, are no volumes: the
-// machine sees the drive itself.
+// readVolumes reads the volumes of an adapter. A raw device of one drive, and the namespace of an NVMe drive, are no
+// volumes: the machine sees the drive itself.
 func readVolumes(volumes []Resource) volumeSet {
 	set := volumeSet{used: map[string]bool{}, uris: map[string]bool{}}
 	for _, r := range volumes {

@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	listing "github.com/metalaw/metalaw/internal/drives"
 	"github.com/metalaw/metalaw/redfish"
 	"github.com/metalaw/metalaw/redfish/drives"
 )
@@ -24,6 +25,8 @@ const (
 	readTimeout = 3 * time.Minute
 	// writeRetry is when a write that failed is tried again.
 	writeRetry = time.Second
+	// withheldAge is how old a reading may grow that lists no drive where the BMC listed some before.
+	withheldAge = 30 * time.Second
 	// soon is when to look again at a reading that is under way; its end wakes the server before.
 	soon = 5 * time.Second
 )
@@ -65,8 +68,8 @@ type answer struct {
 // New makes a Reader; Close ends its work.
 func New(o Options) *Reader {
 	r := &Reader{Options: o, pending: map[string]question{}}
-	r.cache = hardware.NewCache(hardware.Options[answer]{Clients: o.Clients, Read: r.read, Wake: o.Wake, Timeout: readTimeout, Now: o.Now,
-		Same: func(answer, answer) bool { return false }})
+	r.cache = hardware.NewCache(hardware.Options[answer]{Clients: o.Clients, Read: r.read, Wake: o.Wake, Now: o.Now,
+		Timeout: readTimeout, Same: func(answer, answer) bool { return false }})
 	return r
 }
 
@@ -111,8 +114,8 @@ type Subject struct {
 	Want redfish.Identity
 }
 
-// Look reads the drives of a server where that is due, and stores what came of it. It never waits for a BMC. It returns when to look
-// again; 0 leaves it to the wake.
+// Look reads the drives of a server where that is due, and stores what came of it. It never waits for a BMC. It
+// returns when to look again; 0 leaves it to the wake.
 func (r *Reader) Look(ctx context.Context, s Subject) time.Duration {
 	if r == nil {
 		return 0
@@ -123,7 +126,7 @@ func (r *Reader) Look(ctx context.Context, s Subject) time.Duration {
 	}
 	a := Answer{Err: s.TargetErr, At: r.Now()}
 	if s.TargetErr == nil {
-		reading, _ := r.cache.Refresh(s.Server.Name, s.Target, 24*time.Hour)
+		reading, _ := r.cache.Refresh(s.Server.Name, s.Target, age(s.Inventory, q.wish))
 		switch {
 		case !reading.Tried:
 			return soon
@@ -136,18 +139,34 @@ func (r *Reader) Look(ctx context.Context, s Subject) time.Duration {
 			a.At = reading.Begun
 		}
 	}
-	if err := r.store(ctx, s.Inventory, q.wish, a); err != nil {
+	stored, err := r.store(ctx, s.Inventory, q.wish, a)
+	if err != nil {
 		logf.FromContext(ctx).V(1).Info("what the BMC said of its drives could not be stored yet", "cause", err.Error())
 		return writeRetry
 	}
-	if a.Err == nil || !due {
+	switch {
+	case !due || a.Err == nil && listing.Withheld(stored) == "":
 		r.answered(s.Server.Name)
 		return 0
+	case a.Err == nil:
+		return withheldAge
 	}
 	return max(r.cache.NextTry(s.Server.Name), writeRetry)
 }
 
-// question is what is to be read of a server. A reading that was begun is stored for its own entry, even where the server has left it.
+// age is how old a reading for a wish may be; any reading of a pending wish was begun after the wish.
+func age(inventory *policyv1alpha1.ServerInventory, wish Wish) time.Duration {
+	if inventory == nil || !listing.Settled(inventory.BMCStorage, wish.Entry, wish.wanted()) {
+		return 24 * time.Hour
+	}
+	if listing.Withheld(inventory.BMCStorage) != "" {
+		return withheldAge
+	}
+	return 24 * time.Hour
+}
+
+// question is what is to be read of a server. A reading that was begun is stored for its own entry, even where the
+// server has left it.
 func (r *Reader) question(s Subject) (q question, due, asks bool) {
 	wish, due := Due(s.Server, s.Inventory)
 	r.mu.Lock()
@@ -182,24 +201,26 @@ func (r *Reader) answered(server string) {
 	delete(r.pending, server)
 }
 
-// store writes an answer into the inventory, where it is worth a write. It changes nothing else there, and the API server refuses the
-// write where the inventory changed since it was read.
-func (r *Reader) store(ctx context.Context, cached *policyv1alpha1.ServerInventory, wish Wish, a Answer) error {
+// store writes an answer into the inventory, where it is worth a write, and returns what is stored. It changes nothing
+// else there, and the API server refuses the write where the inventory changed since it was read.
+func (r *Reader) store(
+	ctx context.Context, cached *policyv1alpha1.ServerInventory, wish Wish, a Answer,
+) (*policyv1alpha1.BMCStorage, error) {
 	if cached == nil {
-		return nil
+		return nil, nil
 	}
 	if _, write := Result(cached.BMCStorage, wish, a); !write {
-		return nil
+		return cached.BMCStorage, nil
 	}
 	stored := &policyv1alpha1.ServerInventory{}
 	if err := r.Options.Reader.Get(ctx, types.NamespacedName{Name: cached.Name}, stored); err != nil {
-		return client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
 	next, write := Result(stored.BMCStorage, wish, a)
 	if !write {
-		return nil
+		return stored.BMCStorage, nil
 	}
 	before := stored.DeepCopy()
 	stored.BMCStorage = next
-	return r.Client.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return next, r.Client.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -194,6 +194,31 @@ func TestABMCThatFailsIsAskedAgain(t *testing.T) {
 	})
 }
 
+func TestABMCThatListsItsDrivesNoMoreIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		defer d.Close()
+		i := d.stored()
+		i.BMCStorage = &policyv1alpha1.BMCStorage{State: policyv1alpha1.BMCStorageListed, Entry: 4, ListedBefore: true,
+			ReadAt: metav1.NewMicroTime(time.Now().Add(-time.Hour)), Drives: []policyv1alpha1.BMCDrive{{Serial: "S1"}}}
+		if err := d.api.Update(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+		d.runs(5 * time.Minute)
+		s := d.stored().BMCStorage
+		if n := d.bmc.reads(); n < 5 || n > 12 || d.patches != 1 || s.State != policyv1alpha1.BMCStorageNotOffered || len(s.Drives) != 1 {
+			t.Errorf("%d reads, %d writes, %+v", n, d.patches, s)
+		}
+		d.bmc.becomes(nil, "S1")
+		d.runs(time.Minute)
+		reads := d.bmc.reads()
+		d.runs(5 * time.Minute)
+		if s := d.stored().BMCStorage; d.patches != 2 || s.State != policyv1alpha1.BMCStorageListed || d.bmc.reads() != reads {
+			t.Errorf("%d writes, %d reads more, %+v", d.patches, d.bmc.reads()-reads, s)
+		}
+	})
+}
+
 func TestABMCThatCannotBeReachedIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
