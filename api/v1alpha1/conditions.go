@@ -286,6 +286,8 @@ const (
 	ReasonClaimNamesAnother = "ClaimNamesAnother"
 	// ReasonNotCompared: the store was restored, and no user has compared the server with its machine since.
 	ReasonNotCompared = "NotCompared"
+	// ReasonServerInDoubt: the claim's end waits, because its server is in doubt since the store was restored.
+	ReasonServerInDoubt = "ServerInDoubt"
 	// ReasonInspects: a user has confirmed the server, which no claim holds, and its disks are to be read.
 	ReasonInspects = "InspectedFirst"
 	// ReasonFrozen: a freeze of the FleetControl covers the server.
