@@ -196,6 +196,8 @@ const (
 
 // Reasons of Bound and Ready on a ServerClaim.
 const (
+	// ReasonServerInDoubt: the claim's end waits, because its server is in doubt since the store was restored.
+	ReasonServerInDoubt = "ServerInDoubt"
 	// ReasonBound: both references and the claim's UID agree.
 	ReasonBound = "Bound"
 	// ReasonPending: the claim waits for its turn.
@@ -286,8 +288,6 @@ const (
 	ReasonClaimNamesAnother = "ClaimNamesAnother"
 	// ReasonNotCompared: the store was restored, and no user has compared the server with its machine since.
 	ReasonNotCompared = "NotCompared"
-	// ReasonServerInDoubt: the claim's end waits, because its server is in doubt since the store was restored.
-	ReasonServerInDoubt = "ServerInDoubt"
 	// ReasonInspects: a user has confirmed the server, which no claim holds, and its disks are to be read.
 	ReasonInspects = "InspectedFirst"
 	// ReasonFrozen: a freeze of the FleetControl covers the server.
