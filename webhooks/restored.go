@@ -70,8 +70,8 @@ func checkDoubt(c review.Change[v1alpha1.Server], mayRestore bool, found *review
 		return
 	}
 	if !mayRestore {
-		found.Deny(field.Forbidden(path, fmt.Sprintf("user %q may not say that a server is in doubt after a restore, nor that it is not: "+
-			"that takes the verb %s on fleetcontrols.%s, which ClusterRole %s gives", c.User.Username, verbRestore,
+		found.Deny(field.Forbidden(path, fmt.Sprintf("user %q may not say whether a server is in doubt after a restore. "+
+			"That takes the verb %s on fleetcontrols.%s, which ClusterRole %s gives", c.User.Username, verbRestore,
 			policyv1alpha1.GroupVersion.Group, restorer)))
 		return
 	}

@@ -29,8 +29,8 @@ func doubtedBy(name string) func(*v1alpha1.Server) {
 
 func TestWhoMayPutAServerInDoubt(t *testing.T) {
 	const path = "metadata.annotations[policy.metalaw.dev/restored-doubt]: "
-	const mayNot = "Forbidden\n" + path + `Forbidden: user "jane" may not say that a server is in doubt after a restore, nor that it is not: ` +
-		"that takes the verb restore on fleetcontrols.policy.metalaw.dev, which ClusterRole metalaw-fleet-restorer gives"
+	const mayNot = "Forbidden\n" + path + `Forbidden: user "jane" may not say whether a server is in doubt after a restore. ` +
+		"That takes the verb restore on fleetcontrols.policy.metalaw.dev, which ClusterRole metalaw-fleet-restorer gives"
 	const keepBy = "Forbidden\nmetadata.annotations[policy.metalaw.dev/restored-by]: Forbidden: admission writes who put the server in doubt; keep it as it is stored"
 	stored, reason := server(doubted("doubted"), doubtedBy("joe")), annotated(v1alpha1.RestoredReasonAnnotation, "INC-7")
 	for name, c := range map[string]struct {

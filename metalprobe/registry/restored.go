@@ -15,9 +15,9 @@ import (
 	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 )
 
-// restored holds back a wipe that an older state of the cluster's store would have done again: of a server in doubt, and one whose
+// redone holds back a wipe that an older state of the cluster's store would have done again: of a server in doubt, and one whose
 // record the sink has already. The sink is asked once for each entry, before the first disk.
-func (r *Registry) restored(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
+func redone(ctx context.Context, r *Registry, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
 	if restored.Of(g.server, stored) == restored.Stands {
 		return r.heldBack(restored.Words(g.server.Name)).about(g.server)
 	}
@@ -25,7 +25,7 @@ func (r *Registry) restored(ctx context.Context, g grant, stored *policyv1alpha1
 	if _, asked := r.unrecorded.Get(entry); asked || r.options.Sink == nil {
 		return nil
 	}
-	uuid, next, err := r.nextRecord(ctx, g, stored)
+	uuid, next, err := archive{r.options}.next(ctx, g, stored)
 	if err != nil {
 		return failed(err)
 	}
@@ -46,8 +46,8 @@ func (r *Registry) restored(ctx context.Context, g grant, stored *policyv1alpha1
 	return nil
 }
 
-// nextRecord is the number that the record of a wipe gets if it ends now.
-func (r *Registry) nextRecord(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (uuid string, next int64, _ error) {
+// next is the number that the record of a wipe gets if it ends now.
+func (a archive) next(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (uuid string, next int64, _ error) {
 	uuid = g.server.Spec.SystemUUID
 	if stored != nil {
 		uuid = stored.Spec.SystemUUID
@@ -55,7 +55,7 @@ func (r *Registry) nextRecord(ctx context.Context, g grant, stored *policyv1alph
 			next = stored.LastRecord.Sequence
 		}
 	}
-	last, err := archive{r.options}.last(ctx, uuid)
+	last, err := a.last(ctx, uuid)
 	if err != nil {
 		return "", 0, err
 	}

@@ -33,7 +33,7 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if refused := r.held(request.Context(), g.server); refused != nil {
 		return nil, refused
 	}
-	if refused := r.restored(request.Context(), g, stored); refused != nil {
+	if refused := redone(request.Context(), r, g, stored); refused != nil {
 		return nil, refused
 	}
 	status := metalprobe.WipeStatus{Current: true, Entry: g.entry}

@@ -4,9 +4,12 @@ package restored
 
 import (
 	"context"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -126,6 +129,11 @@ var _ = Describe("An etcd that is restored from a snapshot", Ordered, func() {
 		m := theWorld.available(ctx)
 		save(ctx, "noticed")
 		data := tenant(ctx, "unnoticed", m)
+		busy := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: "busy"}})
+		for i := range 1000 { // a cluster writes more between a snapshot and a restore than a manager does right after
+			busy.Data = map[string]string{"i": strconv.Itoa(i)}
+			Expect(admin.Update(ctx, busy)).To(Succeed())
+		}
 		Expect(controlPlane.RestoreEtcd(ctx, "noticed")).To(Succeed())
 		Eventually(func() []policyv1alpha1.Freeze {
 			control := &policyv1alpha1.FleetControl{}

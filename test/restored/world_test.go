@@ -113,7 +113,7 @@ func (w *world) startManager(ctx context.Context) {
 	store, metrics := revision.NewStore(mgr.GetClient(), shipped), prometheus.NewRegistry()
 	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
 		RegistryURL: w.registryURL, SteadyPoll: time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
-		RetryPause: time.Millisecond, StoreLook: time.Second, Metrics: metrics})).To(Succeed())
+		RetryPause: time.Millisecond, StoreLook: 250 * time.Millisecond, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: strings.TrimPrefix(w.registryURL, "http://"), Plaintext: true, Metrics: metrics,
 		UnauthorizedDelay: -1, HeldRetry: time.Second, AllowUnauthenticated: store.MayReport,

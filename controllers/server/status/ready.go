@@ -29,7 +29,7 @@ func (r *record) recordReady() {
 	switch {
 	case r.Decision.Halt != nil:
 		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
-	case r.waitsInDoubt():
+	case waitsInDoubt(r):
 		r.stalled(gates.RestoredDoubt, r.Decision.Message)
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)

@@ -13,7 +13,7 @@ import (
 )
 
 // recordDoubt says that the server is in doubt since the cluster's store was restored, and what it waits for.
-func (r *record) recordDoubt() {
+func recordDoubt(r *record) {
 	phase := restored.Of(r.s, r.Inventory)
 	if phase == restored.None {
 		r.drop(v1alpha1.ConditionRestoredDoubt)
@@ -31,7 +31,7 @@ func (r *record) recordDoubt() {
 
 // waitsInDoubt says that a user has to act before the server is inspected or goes on. A claim that has its server keeps it, and
 // nothing is told to its tenant.
-func (r *record) waitsInDoubt() bool {
+func waitsInDoubt(r *record) bool {
 	return r.Gated.Gate == gates.RestoredDoubt && !r.Decision.Moves() && !r.Gated.Postponed && len(r.Decision.Effects) == 0 &&
 		r.Decision.Rule == "" && r.s.Spec.ServerClaimRef == nil
 }
