@@ -30,6 +30,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/readiness"
+	"github.com/metalaw/metalaw/controllers/restored"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
@@ -80,6 +81,8 @@ type Options struct {
 	Unadmitted bool
 	// Fleet is the index of the fleet that admission in this process asks as well; where it is nil the scheduler has its own.
 	Fleet *informer.Informer
+	// StoreLook is the time between two looks whether the cluster's store was restored; default 30 s.
+	StoreLook time.Duration
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
 }
@@ -106,6 +109,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
 	if err != nil {
+		return err
+	}
+	if err := restored.Setup(mgr, restored.Options{Interval: o.StoreLook, Metrics: o.Metrics}); err != nil {
 		return err
 	}
 	requests, err := newRequestMetrics(o.Metrics)

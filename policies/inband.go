@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/restored"
 )
 
 // heard says that the agent which this entry booted gave a sign of life: a report, a phase, a key, or a word about a wipe.
@@ -26,7 +27,7 @@ func (o Observation) heard(entry int64) bool {
 
 // believes says that a report counts: it came with a token, or the policy asks for none.
 func (o Observation) believes(r *policyv1alpha1.ProbeReport) bool {
-	return !r.Unauthenticated || o.Settings.AllowUnauthenticated
+	return !r.Unauthenticated || o.Settings.AllowUnauthenticated && o.doubt() == restored.None
 }
 
 // unheard says that the machine was on for boot.firstWord, and that the agent which this entry booted was not heard.
@@ -126,6 +127,9 @@ func (o Observation) Excused(d *policyv1alpha1.BlockDevice) bool {
 
 // accepts says that a machine may be offered with a disk as it was read.
 func (o Observation) accepts(d *policyv1alpha1.BlockDevice) bool {
+	if o.doubt() != restored.None {
+		return o.acceptsInDoubt(d)
+	}
 	if o.Settings.Accepts(bundle.AcceptWiped) && o.wiped(d) {
 		return true
 	}

@@ -57,6 +57,7 @@ func (o Observation) Facts() *Facts {
 		Maintenance: o.maintenanceFacts(),
 	}
 	f.Boot.Unheard = o.unheard(f)
+	o.inDoubt(f)
 	f.Lifecycle.Marks = withStranger(f, KeptStranger(o.Inventory))
 	return f
 }

@@ -33,6 +33,9 @@ type LifecycleStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Retries int32 `json:"retries,omitempty"`
+	// restoredInspection is custody.doubt.inspectSince of the ServerInventory for which an inspection was begun last.
+	// +optional
+	RestoredInspection *metav1.MicroTime `json:"restoredInspection,omitempty"`
 	// marks are the facts of the past that cannot be observed, such as Managed and Dirty.
 	// +optional
 	// +listType=set
@@ -260,6 +263,9 @@ type LifecycleMove struct {
 
 // RuleForced is the rule of a move that somebody forced past the rules of the policy.
 const RuleForced = "Forced"
+
+// RuleRestored is the rule of a move that has a server inspected which is in doubt since the cluster's store was restored.
+const RuleRestored = "RestoredInspection"
 
 // RuleAdopted is the rule of an entry in which a server was taken over in the state that it had: nothing happened to the
 // machine.

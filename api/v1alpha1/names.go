@@ -248,6 +248,13 @@ const (
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// RestoredDoubtAnnotation on a Server says that the cluster's store was restored, and that what is stored of its machine may be
+	// older than its disks: RestoredDoubted, RestoredConfirmed or RestoredInspect. Writing it takes the verb restore on fleetcontrols.
+	RestoredDoubtAnnotation = "policy.metalaw.dev/restored-doubt"
+	// RestoredReasonAnnotation on a Server says why it is in doubt. It decides nothing.
+	RestoredReasonAnnotation = "policy.metalaw.dev/restored-reason"
+	// RestoredByAnnotation on a Server is who wrote RestoredDoubtAnnotation last; admission writes it.
+	RestoredByAnnotation = "policy.metalaw.dev/restored-by"
 	// AttestDiskAnnotation on a Server names the disk of operation attest-disk by its wwid, serial number or name, as the
 	// ServerInventory lists it.
 	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"

@@ -523,6 +523,10 @@ func (in *LifecycleStatus) DeepCopyInto(out *LifecycleStatus) {
 		in, out := &in.BootedAt, &out.BootedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.RestoredInspection != nil {
+		in, out := &in.RestoredInspection, &out.RestoredInspection
+		*out = (*in).DeepCopy()
+	}
 	if in.Marks != nil {
 		in, out := &in.Marks, &out.Marks
 		*out = make([]string, len(*in))

@@ -29,8 +29,13 @@ func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	before := v.facts.claim.DeepCopy()
 	retracted := heeded(v.facts.claim)
 	err := v.end(ctx)
-	if err == nil {
+	var waits *inDoubtError
+	switch {
+	case err == nil:
 		return loop.Holds()
+	case errors.As(err, &waits):
+		v.condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonServerInDoubt, waits.Error())
+		return loop.Waiting(v1alpha1.ReasonServerInDoubt, waits.Error(), doubtAgain)
 	}
 	if retracted { // the claim stays for another reason now, and the loop writes nothing of what failed
 		err = errors.Join(err, client.IgnoreNotFound(v.patchStatus(ctx, before, v.facts.claim)))
@@ -44,6 +49,9 @@ func (v *scope) end(ctx context.Context) error {
 	err := v.Scheduler.WithoutBinding(c.UID, func() error {
 		servers, err := v.servers(ctx)
 		if err != nil {
+			return err
+		}
+		if err := inDoubt(servers, c); err != nil {
 			return err
 		}
 		for _, server := range servers {

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/controllers/server/recheck"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -95,6 +96,9 @@ func staleRead(stale string, err error) (loop.Progress, bool) {
 func (v *scope) confirmByHand(ctx context.Context) error {
 	if v.server.Status.Lifecycle == nil || !operations.ByHand(v.server) {
 		return nil
+	}
+	if v.unconfirmed = restored.Of(v.server, v.inventory) == restored.Stands; v.unconfirmed {
+		return nil // what a release or a declaration relies on may be older than the disks
 	}
 	p, ok := v.confirm(ctx, fleet.Record)
 	v.unconfirmed = !ok

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe"
@@ -28,8 +29,11 @@ type custodyShell struct{ *scope }
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored (order 2: custody before the mark in status, and both before the first boot for a claim).
 func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress {
-	if mark == policies.MarkStranger {
+	switch mark {
+	case policies.MarkStranger:
 		return v.storeStranger(ctx)
+	case gates.DoubtEnded:
+		return v.endDoubt(ctx)
 	}
 	if v.server.Status.Lifecycle != nil { // before there is one no decision can be stale, and a fear may always be kept
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
@@ -144,6 +148,17 @@ func (v custodyShell) storeStranger(ctx context.Context) loop.Progress {
 		return conflictOrBroken(err)
 	}
 	return loop.Waiting("MarkStored", policies.MarkStranger+" is kept in its inventory first", time.Millisecond)
+}
+
+// endDoubt forgets the doubt about a machine whose disks were read since the restore, before it is offered.
+func (v custodyShell) endDoubt(ctx context.Context) loop.Progress {
+	if p, ok := v.confirm(ctx, fleet.Record); !ok {
+		return p
+	}
+	if err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) { c.Doubt = nil }); err != nil {
+		return conflictOrBroken(err)
+	}
+	return loop.Waiting(gates.RestoredDoubt, "the annotation that marks the doubt to go", time.Second)
 }
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.

@@ -26,6 +26,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -140,7 +141,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err != nil {
 		return nil, err
 	}
-	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
+	v.heldBack = restored.Waits(server, v.inventory) || hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err

@@ -58,6 +58,8 @@ type Allow func(server *metalv1alpha1.Server) (bool, error)
 // Sink keeps a record outside the cluster. It returns nil only once the record outlives a crash.
 type Sink interface {
 	Append(ctx context.Context, record *policyv1alpha1.SanitizationRecord) error
+	// Has says whether the sink has a machine's record of a number.
+	Has(ctx context.Context, systemUUID string, sequence int64) (bool, error)
 }
 
 // Options say what the registry works with.
@@ -131,7 +133,9 @@ type Registry struct {
 	unseen  *unseenReports
 	// former holds the owners of tokens that were good, by their hash. A machine that is left running when its entry ends goes
 	// on to report with the token that it was booted with: that is no attack, and no credential of the server says so any more.
-	former      *lru.Cache
+	former *lru.Cache
+	// unrecorded holds the entries whose wipe has no record in the sink yet.
+	unrecorded  *lru.Cache
 	requests    *prometheus.CounterVec
 	phases      *heldPhases
 	certificate atomic.Pointer[getCertificate]
@@ -168,6 +172,8 @@ func New(options Options) (*Registry, error) {
 		refused:  ratelimit.New(eventPause, maxEventKeys),
 		unseen:   newUnseenReports(),
 		former:   lru.New(maxFormer),
+
+		unrecorded: lru.New(maxFormer),
 	}
 	if options.GetCertificate != nil {
 		r.certificate.Store(&options.GetCertificate)

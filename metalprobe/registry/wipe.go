@@ -33,6 +33,9 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if refused := r.held(request.Context(), g.server); refused != nil {
 		return nil, refused
 	}
+	if refused := redone(request.Context(), r, g, stored); refused != nil {
+		return nil, refused
+	}
 	status := metalprobe.WipeStatus{Current: true, Entry: g.entry}
 	disk, asked, refused := askedDisk(request.URL.Query())
 	switch {

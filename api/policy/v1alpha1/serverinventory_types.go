@@ -109,6 +109,10 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	AttestedHidden []AttestedHidden `json:"attestedHidden,omitempty"`
+	// doubt says that the cluster's store was restored, so that what is stored of the machine may be older than its disks. The
+	// manager writes it, and ends it once a user has compared.
+	// +optional
+	Doubt *RestoredDoubt `json:"doubt,omitempty"`
 }
 
 // AttestMethod is what became of a disk for which a person answers.

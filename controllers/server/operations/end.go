@@ -47,7 +47,11 @@ func (d *decision) withdraw(why string) {
 func (d *decision) served() bool {
 	without := *d.Facts
 	without.Operation.Name, without.Operation.Entry, without.Operation.Reset = "None", -1, false
-	return d.Bundle.Lifecycle.Decide(&without).Rule != d.Decision.Rule
+	rule := d.Decision.Rule
+	if rule == v1alpha1.RuleRestored { // it takes the place of the move that a rule made
+		rule = d.Bundle.Lifecycle.Decide(d.Facts).Rule
+	}
+	return d.Bundle.Lifecycle.Decide(&without).Rule != rule
 }
 
 func (d *decision) finish(state v1alpha1.OperationState, message string) {

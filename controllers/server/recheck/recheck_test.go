@@ -40,6 +40,7 @@ func TestServer(t *testing.T) {
 		"one that a claim was given":  {func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{} }, "the claim reference"},
 		"one that a claim took":       {annotated(v1alpha1.ClaimUIDAnnotation, "9"), "the holder"},
 		"one whose claim was let go":  {annotated(v1alpha1.ReleasedClaimAnnotation, "9"), "the release record"},
+		"a doubt after a restore":     {annotated(v1alpha1.RestoredDoubtAnnotation, ""), "the doubt after a restore"},
 		"a consent":                   {annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver), "the consent"},
 		"another machine":             {func(s *v1alpha1.Server) { s.Spec.SystemUUID = "v" }, "the system UUID"},
 		"another place at its BMC":    {func(s *v1alpha1.Server) { s.Spec.SystemURI = "/x" }, "its BMC"},

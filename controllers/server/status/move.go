@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -31,7 +32,7 @@ func (r *record) recordMove() {
 	if first && (r.Decision.Halt != nil || r.Decision.To == "") {
 		return
 	}
-	if !first && !r.Decision.Moves() && r.Decision.Rule != v1alpha1.RuleAdopted {
+	if !first && !r.Decision.Moves() && r.Decision.Rule != v1alpha1.RuleAdopted && r.Decision.Rule != v1alpha1.RuleRestored {
 		if r.Clock != nil {
 			l.Clock = r.Clock
 		}
@@ -54,6 +55,9 @@ func (r *record) recordMove() {
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
 	l.Revision = r.Governance.Bundle.Revision.Name
 	l.Marks = r.Decision.MarksAfter(l.Marks)
+	if doubt := restored.On(r.Inventory); rule == v1alpha1.RuleRestored && doubt != nil {
+		l.RestoredInspection = doubt.InspectSince
+	}
 	switch {
 	case r.Decision.ResetRetries || r.Decision.Stable:
 		l.Retries = 0

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -28,6 +29,8 @@ func (r *record) recordReady() {
 	switch {
 	case r.Decision.Halt != nil:
 		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
+	case waitsInDoubt(r):
+		r.stalled(gates.RestoredDoubt, r.Decision.Message)
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
 		r.stalled(rule, says+inBand(r.Inventory, r.s.Status.Lifecycle.Entry-1))
