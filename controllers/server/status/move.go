@@ -51,6 +51,7 @@ func (r *record) recordMove() {
 	s.Status.State = v1alpha1.ServerState(r.Decision.To)
 	l.Entry++
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
+	l.EnteredCounted, l.SeenOnCounted = r.CountedNow.Stored(), metav1.Duration{}
 	l.Revision = r.Governance.Bundle.Revision.Name
 	l.Marks = r.Decision.MarksAfter(l.Marks)
 	switch {
