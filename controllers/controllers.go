@@ -117,7 +117,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
+	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics, Now: o.Now, Counted: o.Counted})
 	if err != nil {
 		return err
 	}

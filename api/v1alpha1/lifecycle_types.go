@@ -249,6 +249,9 @@ type LifecycleMove struct {
 	// at is when the server moved.
 	// +required
 	At metav1.MicroTime `json:"at,omitzero"`
+	// counted is at in counted time.
+	// +optional
+	Counted metav1.Duration `json:"counted,omitzero"`
 	// revision names the PolicyRevision that decided.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

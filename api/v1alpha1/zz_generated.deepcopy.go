@@ -496,6 +496,7 @@ func (in *LifecycleHalt) DeepCopy() *LifecycleHalt {
 func (in *LifecycleMove) DeepCopyInto(out *LifecycleMove) {
 	*out = *in
 	in.At.DeepCopyInto(&out.At)
+	out.Counted = in.Counted
 	if in.Overrides != nil {
 		in, out := &in.Overrides, &out.Overrides
 		*out = make([]string, len(*in))
