@@ -8,9 +8,12 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/restored"
 )
 
@@ -51,13 +54,21 @@ func (o Observation) untilFirstWord(purpose string) (left time.Duration, waits b
 	if !ours || l == nil || l.SeenOnAt == nil || o.heard(l.Entry) {
 		return 0, false
 	}
-	since := l.SeenOnAt.Time
-	if r := l.Request; r != nil && r.Entry == l.Entry && r.Action == v1alpha1.PowerActionOn && r.AskedAt.After(since) {
-		since = r.AskedAt.Time
+	on := o.since(l.SeenOnCounted, l.SeenOnAt.Time)
+	if r := l.Request; r != nil && r.Entry == l.Entry && r.Action == v1alpha1.PowerActionOn {
+		on = min(on, o.since(r.AskedCounted, r.AskedAt.Time))
 	}
-	lost := max(0, o.Now.Sub(l.EnteredAt.Time)-o.Counted)
+	lost := max(0, o.since(l.EnteredCounted, l.EnteredAt.Time)-o.Counted)
 	word := o.Settings.Boot.For(o.Server.Status.Manufacturer, o.Server.Status.Model).FirstWord
-	return word + lost - o.Now.Sub(since), true
+	return word + lost - on, true
+}
+
+// since is how long ago something was recorded: by counted time where that tells, else by the wall clock.
+func (o Observation) since(at metav1.Duration, recorded time.Time) time.Duration {
+	if age, ok := o.CountedNow.Since(counted.From(at)); ok {
+		return age
+	}
+	return o.Now.Sub(recorded)
 }
 
 // LastPhase is what the agent of an entry said last that it is doing; nil where it said nothing.

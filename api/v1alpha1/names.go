@@ -130,9 +130,13 @@ const (
 	ClaimUIDAnnotation = "policy.metalaw.dev/claim-uid"
 	// ReleasedClaimAnnotation on a Server is the UID of the claim that ended; without it nothing is wiped.
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
-	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). A release by hand dates it back by the grace of the
-	// policy, because the claim had ended before.
+	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). It is only shown.
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
+	// ReleasedCountedAnnotation on a Server is when that claim ended, in counted time, from which the grace is counted. Where a
+	// former build made the record, it is when the leader first saw that. ReleasedNoGrace stands for a release by hand.
+	ReleasedCountedAnnotation = "policy.metalaw.dev/released-counted"
+	// ReleasedNoGrace is the value of ReleasedCountedAnnotation by which the release takes effect at once.
+	ReleasedNoGrace = "noGrace"
 	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
 	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
 	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -118,7 +119,7 @@ func (v *scope) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
 func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 	c := v.facts.claim
 	before := server.DeepCopy()
-	if !endBinding(server, c, v.Now()) {
+	if !endBinding(server, c, v.Now(), v.Counted.Now()) {
 		return nil
 	}
 	err := v.Client.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -131,7 +132,7 @@ func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 }
 
 // endBinding changes a server in memory as the end of a claim asks. It says whether there was anything to change.
-func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time) bool {
+func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time, clock counted.Time) bool {
 	ours := server.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch relation := policies.RelationOf(server, c); {
 	case relation == policies.Holds && scheduler.Untouched(server):
@@ -142,12 +143,7 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time)
 	case server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(c.UID):
 		return false
 	}
-	if server.Annotations == nil {
-		server.Annotations = map[string]string{}
-	}
-	server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(c.UID)
-	server.Annotations[v1alpha1.ReleasedClaimAnnotation] = string(c.UID)
-	server.Annotations[v1alpha1.ReleasedAtAnnotation] = now.UTC().Format(time.RFC3339)
+	policies.RecordRelease(server, string(c.UID), now, clock)
 	if spec := restorable(c, server.Name); spec != "" {
 		server.Annotations[v1alpha1.ReleasedSpecAnnotation] = spec
 	}

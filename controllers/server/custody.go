@@ -236,6 +236,7 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 	}
 	for _, name := range []string{
 		v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedSpecAnnotation,
+		v1alpha1.ReleasedCountedAnnotation,
 		v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation,
 	} {
 		delete(v.server.Annotations, name)

@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -90,6 +91,8 @@ type Options struct {
 	// Outage tells the time in which no manager ran, before this one began.
 	Outage func() policies.Outage
 	Now    func() time.Time
+	// Counted tells counted time; nil knows none, and then no grace ends.
+	Counted *counted.Clock
 
 	// Namespace is the manager's: boot configurations of its own live there.
 	Namespace string

@@ -53,6 +53,7 @@ func (r *record) recordMove() {
 	s.Status.State = v1alpha1.ServerState(r.Decision.To)
 	l.Entry++
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
+	l.EnteredCounted, l.SeenOnCounted = r.CountedNow.Stored(), metav1.Duration{}
 	l.Revision = r.Governance.Bundle.Revision.Name
 	l.Marks = r.Decision.MarksAfter(l.Marks)
 	if doubt := restored.On(r.Inventory); rule == v1alpha1.RuleRestored && doubt != nil {
@@ -69,7 +70,7 @@ func (r *record) recordMove() {
 		from = ""
 	}
 	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason),
+		Counted: l.EnteredCounted, Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason),
 		Uncounted: s.Status.State == v1alpha1.StateError && uncounted})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])

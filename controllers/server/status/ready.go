@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -45,7 +46,7 @@ func (r *record) recordReady() {
 	case r.Gated.Postponed || !r.Outcome.Settled():
 		r.recordWaiting()
 	default:
-		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now)
+		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now, r.CountedNow)
 		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, message)
 		r.drop(v1alpha1.ConditionReconciling)
 		r.drop(v1alpha1.ConditionStalled)
@@ -53,13 +54,18 @@ func (r *record) recordReady() {
 }
 
 // releaseWaits says that the claim of a server has ended, and when that takes effect; empty where it does already, or has not ended.
-func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time) string {
-	at, ok := policies.ReleaseEffective(s, grace)
-	if !ok || !at.After(now) {
+// The time is as the record says, so that the message stays alike, unless the clock was changed since.
+func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time, clock counted.Time) string {
+	_, left := policies.Released(s, grace, clock)
+	if left == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its claim has ended: the release takes effect at %s. Until then metalaw server undo-release %s takes it back.",
-		at.Format(time.RFC3339), s.Name)
+	when := "once its grace of " + grace.String() + " is over"
+	if at, ok := policies.ReleaseEffective(s, grace); ok && at.Sub(now.Add(left)).Abs() < time.Minute {
+		when = "at " + at.Format(time.RFC3339)
+	}
+	return fmt.Sprintf(" Its claim has ended: the release takes effect %s. Until then metalaw server undo-release %s takes it back.",
+		when, s.Name)
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
