@@ -108,7 +108,7 @@ func TestTheHolderOfAServerThatIsNoLongerAsDecidedIsKept(t *testing.T) {
 	}{
 		"as decided":              {func(*world) {}, false},
 		"another entry has begun": {statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle.Entry++ }), true},
-		"a claim took it":         {serverBecomes(func(s *v1alpha1.Server) {
+		"a claim took it": {serverBecomes(func(s *v1alpha1.Server) {
 			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
 		}), true},
 	} {
