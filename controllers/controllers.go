@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
+	"github.com/metalaw/metalaw/controllers/leading"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/readiness"
 	"github.com/metalaw/metalaw/controllers/restored"
@@ -90,6 +91,8 @@ type Options struct {
 	Counted *counted.Clock
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
+	// Leader fences each write to a BMC by the Lease of the leader election; nil where no process is elected.
+	Leader *leading.Leader
 }
 
 func (o *Options) setDefaults() {
@@ -133,8 +136,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	}
 	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace, Now: o.Now, Counted: o.Counted}
 	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
-		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
-	if err := errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat))); err != nil {
+		Fence: fence(o.Leader), Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
+	if err := errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader)); err != nil {
 		return err
 	}
 	writers := newAdmitted(mgr, o.Admission)

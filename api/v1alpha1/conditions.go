@@ -342,6 +342,8 @@ const (
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonWipeUnproven: the cache shows a verified wipe, and the store does not have it or its record. The server keeps the mark Dirty.
+	ReasonWipeUnproven = "WipeUnproven"
 	// ReasonPowerRefused is that of an event: the BMC refused a power change, and would refuse the same again.
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.

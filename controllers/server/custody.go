@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/proof"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe"
@@ -223,6 +224,9 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
 		}
+		if p := proof.Rest(ctx, v.Reader, v.server.Status.Lifecycle.Entry-1, v.inventory, v.stored); p.Phase != loop.Done {
+			return p
+		}
 		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 			if record := policies.NextCleanRecord(v.server, v.withCustody(c), v.now); record != nil {
 				c.Clean = record
@@ -244,11 +248,19 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 	return loop.Holds()
 }
 
+// proven keeps a server where it is whose move clears Dirty, until the store proves the wipe.
+func (v custodyShell) proven(ctx context.Context, d engine.Decision) (engine.Decision, loop.Outcome) {
+	if v.server.Status.Lifecycle == nil || !proof.Takes(d, v.settings()) {
+		return d, loop.Outcome{}
+	}
+	return proof.Move(ctx, v.Reader, d, v.server.Status.Lifecycle.Entry, v.decided().inventoryNow)
+}
+
 // withCustody is the inventory with its custody as it is stored.
 func (v custodyShell) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
 	inventory := &policyv1alpha1.ServerInventory{Custody: c}
-	if v.inventory != nil {
-		inventory.Wipe = v.inventory.Wipe
+	if v.stored != nil {
+		inventory.Wipe = v.stored.Wipe
 	}
 	return inventory
 }

@@ -110,3 +110,28 @@ func TestCannotErase(t *testing.T) {
 		})
 	}
 }
+
+func TestAReleaseThatWasTakenBackIsNews(t *testing.T) {
+	record := func(uid string) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 3}
+		if uid != "" {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, uid)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		was, now, want string
+	}{
+		"it stands":                   {"9", "9", ""},
+		"undo-release took it back":   {"9", "", "the release record"},
+		"it came":                     {"", "9", "the release record"},
+		"it is that of another claim": {"9", "8", "the release record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Server(record(c.was), record(c.now)); got != c.want {
+				t.Errorf("Server() = %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -130,9 +130,9 @@ func (r *record) moving() {
 	case r.Decision.Moves():
 	case r.heldBriefly():
 		return
-	case r.Outcome.Progress.Reason == power.OverrideIgnored:
+	case r.Outcome.Progress.Reason == power.OverrideIgnored, r.Outcome.Progress.Reason == v1alpha1.ReasonWipeUnproven:
 		message = r.Outcome.Effect + ": " + r.Outcome.Progress.Message
-		r.reconciling(power.OverrideIgnored, message)
+		r.reconciling(r.Outcome.Progress.Reason, message)
 		return
 	case r.saidOverrideIgnored() && r.Power.Unsolved:
 		return
