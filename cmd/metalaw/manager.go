@@ -175,6 +175,7 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		ObserveOnly: o.ObserveOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
+		IdentityRequired: store.IdentityRequired,
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/identity"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -81,9 +82,11 @@ type Options struct {
 	// Clients is the pool of BMC clients.
 	Clients hardware.Clients
 	// Cache is made by Setup.
-	Cache    *Cache
-	Recorder events.EventRecorder
-	Metrics  *Metrics
+	Cache *Cache
+	// Identities is made by Setup; nil stores nothing of what BMCs show of their machines.
+	Identities *identity.Cache
+	Recorder   events.EventRecorder
+	Metrics    *Metrics
 	// Outage tells the time in which no manager ran, before this one began.
 	Outage func() policies.Outage
 	Now    func() time.Time
