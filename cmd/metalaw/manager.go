@@ -181,7 +181,8 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		ObserveOnly: o.ObserveOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
-		Demands: store.WipeDemands,
+		Demands:          store.WipeDemands,
+		IdentityRequired: store.IdentityRequired,
 	})
 	if err != nil {
 		return err

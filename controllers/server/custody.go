@@ -164,21 +164,28 @@ func (v custodyShell) endDoubt(ctx context.Context) loop.Progress {
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.
 func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
+	return v.writeInventory(ctx, func(i *policyv1alpha1.ServerInventory) {
+		if i.Custody == nil {
+			i.Custody = &policyv1alpha1.Custody{}
+		}
+		change(i.Custody)
+	})
+}
+
+// writeInventory changes what is kept of the machine.
+func (v custodyShell) writeInventory(ctx context.Context, change func(*policyv1alpha1.ServerInventory)) error {
 	inventory, err := v.storedInventory(ctx)
 	if err != nil {
 		return err
 	}
 	if inventory == nil {
 		inventory = &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: v.server.Spec.SystemUUID},
-			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}, Custody: &policyv1alpha1.Custody{}}
-		change(inventory.Custody)
+			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}}
+		change(inventory)
 		return v.wroteInventory(inventory, v.Client.Create(ctx, inventory))
 	}
 	before := inventory.DeepCopy()
-	if inventory.Custody == nil {
-		inventory.Custody = &policyv1alpha1.Custody{}
-	}
-	change(inventory.Custody)
+	change(inventory)
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil // an earlier look wrote it, whose write of the server was refused
 	}

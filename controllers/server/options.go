@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/identity"
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -85,9 +86,11 @@ type Options struct {
 	// Cache is made by Setup.
 	Cache *Cache
 	// Storage reads the drives that BMCs list; it is made by Setup. Nil reads none.
-	Storage  *storage.Reader
-	Recorder events.EventRecorder
-	Metrics  *Metrics
+	Storage *storage.Reader
+	// Identities is made by Setup; nil stores nothing of what BMCs show of their machines.
+	Identities *identity.Cache
+	Recorder   events.EventRecorder
+	Metrics    *Metrics
 	// Outage tells the time in which no manager ran, before this one began.
 	Outage func() policies.Outage
 	Now    func() time.Time

@@ -97,6 +97,9 @@ type Options struct {
 	// policy cannot be asked now: the agent is to come again.
 	Demands func(server *metalv1alpha1.Server) (Demands, error)
 
+	// IdentityRequired says whether a machine must be proved before a disk of it is erased. Nil requires it of none.
+	IdentityRequired IdentityRequired
+
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool
 	// HeldRetry is when an agent asks again that may not begin a disk for now, in whole seconds; zero means as often as it
