@@ -37,6 +37,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/controllers/server"
+	"github.com/metalaw/metalaw/controllers/server/census"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
@@ -184,7 +185,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 	if err != nil {
 		return err
 	}
-	if err := o.Metrics.Register(server.NewStates(mgr.GetCache(), store)); err != nil {
+	if err := o.Metrics.Register(census.New(mgr.GetCache(), store.Active)); err != nil {
 		return err
 	}
 	resolve := func(ctx context.Context, b *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error) {
