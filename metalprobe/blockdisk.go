@@ -59,7 +59,7 @@ func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 		return errors.New("it is gone; check its cabling")
 	}
 	dir := "sys/block/" + info.Name
-	if info.WWID != h.wwid(dir) && info.WWID != "" || info.Serial != h.serial(dir) && info.Serial != "" {
+	if info.WWID != h.sys().WWID(dir) && info.WWID != "" || info.Serial != h.sys().Serial(dir) && info.Serial != "" {
 		return errors.New("another disk has its name now; leave the disks in their bays, and repeat the wipe")
 	}
 	if use := h.InUse(info.Name); use != "" {

@@ -4,7 +4,6 @@ package metalprobe
 
 import (
 	"cmp"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -52,9 +51,9 @@ func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 		Transport:         verdict.Transport,
 		ReadOnly:          h.sys().Word(dir+"/ro") == "1",
 		Vendor:            h.sys().Word(dir + "/device/vendor"),
-		Model:             h.model(dir),
-		Serial:            h.serial(dir),
-		WWID:              h.wwid(dir),
+		Model:             h.sys().Model(dir),
+		Serial:            h.sys().Serial(dir),
+		WWID:              h.sys().WWID(dir),
 		PhysicalBlockSize: h.sys().Number(dir + "/queue/physical_block_size"),
 		LogicalBlockSize:  h.sys().Number(dir + "/queue/logical_block_size"),
 		HWSectorSize:      h.sys().Number(dir + "/queue/hw_sector_size"),
@@ -64,11 +63,6 @@ func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 		Slot:              h.slot(name),
 		NUMANodeID:        int32(h.sys().Number(dir + "/device/numa_node")),
 	}
-}
-
-// model reads the model; cards call it their name.
-func (h *Host) model(dir string) string {
-	return cmp.Or(h.sys().Word(dir+"/device/model"), h.sys().Word(dir+"/device/name"))
 }
 
 // diskPCIAddress finds the PCI function of a disk's adapter. An NVMe disk with native multipath hangs below no function, but its
@@ -103,19 +97,6 @@ func (h *Host) slot(name string) string {
 }
 
 var ataPort = regexp.MustCompile(`^ata\d+$`)
-
-// serial reads the serial number: NVMe and virtio disks offer a file, SCSI disks page 0x80 of their vital data,
-// whose text follows a header of four bytes.
-func (h *Host) serial(dir string) string {
-	if word := cmp.Or(h.sys().Word(dir+"/device/serial"), h.sys().Word(dir+"/serial")); word != "" {
-		return word
-	}
-	page, err := fs.ReadFile(h.Root, dir+"/device/vpd_pg80")
-	if err != nil || len(page) <= 4 {
-		return ""
-	}
-	return strings.TrimSpace(strings.Trim(string(page[4:]), "\x00"))
-}
 
 // InUse says what uses a disk: a mounted file system, swap, or a mapping on top (LVM, RAID, encryption).
 // Empty means that nothing was found.

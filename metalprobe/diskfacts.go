@@ -3,7 +3,6 @@
 package metalprobe
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -34,7 +33,7 @@ func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	facts := h.facts(name)
 	facts.EraseRemovable = eraseRemovable
 	dir := "sys/block/" + name
-	facts.Allowed = named(h.Policy.Allowed, h.wwid(dir), h.serial(dir), h.model(dir))
+	facts.Allowed = named(h.Policy.Allowed, h.sys().WWID(dir), h.sys().Serial(dir), h.sys().Model(dir))
 	if isNVMe(name) && h.Sharing != nil {
 		facts.Sharing = h.Sharing(name)
 	}
@@ -154,7 +153,7 @@ func (h *Host) hiddenPaths(name string) []string {
 
 // twins names the other visible disks that may be paths to the same disk.
 func (h *Host) twins(name string) []string {
-	if h.wwid("sys/block/"+name) == "" {
+	if h.sys().WWID("sys/block/"+name) == "" {
 		return nil
 	}
 	disks, err := h.sys().List("sys/block")
@@ -164,8 +163,8 @@ func (h *Host) twins(name string) []string {
 	var all []twins.Disk
 	for _, disk := range disks {
 		dir := "sys/block/" + disk
-		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.wwid(dir) == h.wwid("sys/block/"+name) {
-			all = append(all, twins.Disk{Name: disk, WWID: h.wwid(dir), Serial: h.serial(dir), Private: h.private(disk)})
+		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.sys().WWID(dir) == h.sys().WWID("sys/block/"+name) {
+			all = append(all, twins.Disk{Name: disk, WWID: h.sys().WWID(dir), Serial: h.sys().Serial(dir), Private: h.private(disk)})
 		}
 	}
 	at := slices.IndexFunc(all, func(d twins.Disk) bool { return d.Name == name })
@@ -185,10 +184,6 @@ func (h *Host) private(name string) bool {
 	}
 	transport := transportOf(facts)
 	return transport == transportSATA || transport == transportSAS && h.sys().Word(dir+"/device/vendor") == "ATA"
-}
-
-func (h *Host) wwid(dir string) string {
-	return cmp.Or(h.sys().Word(dir+"/wwid"), h.sys().Word(dir+"/device/wwid"))
 }
 
 // multipath names the device-mapper multipath device on top of a disk.

@@ -87,5 +87,5 @@ func (h *Host) release(ctx context.Context, name string) (step policyv1alpha1.Er
 // erases says that a wipe erases a disk: what is on top of it may be stopped, which may write to it.
 func (h *Host) erases(name string) bool {
 	dir := "sys/block/" + name
-	return !named(h.Policy.Excused, h.wwid(dir), h.serial(dir), h.model(dir)) && h.judge(name).Standing == DiskOurs
+	return !named(h.Policy.Excused, h.sys().WWID(dir), h.sys().Serial(dir), h.sys().Model(dir)) && h.judge(name).Standing == DiskOurs
 }

@@ -22,6 +22,9 @@ const (
 	// ConditionWithheld on a Server, while True, says that something its state asks for is held back: by a freeze, a
 	// budget, the breaker, or because the manager only observes.
 	ConditionWithheld = "Withheld"
+	// ConditionRestoredDoubt on a Server, while True, says that the cluster's store was restored, and that what is stored of the
+	// machine may be older than its disks: nothing is done to it until a user has compared.
+	ConditionRestoredDoubt = "RestoredDoubt"
 	// ConditionInBandPhase on a Server, while True, says what the agent that was booted for this entry is doing; its reason is the phase.
 	ConditionInBandPhase = "InBandPhase"
 	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
@@ -196,6 +199,8 @@ const (
 
 // Reasons of Bound and Ready on a ServerClaim.
 const (
+	// ReasonServerInDoubt: the claim's end waits, because its server is in doubt since the store was restored.
+	ReasonServerInDoubt = "ServerInDoubt"
 	// ReasonBound: both references and the claim's UID agree.
 	ReasonBound = "Bound"
 	// ReasonPending: the claim waits for its turn.
@@ -284,6 +289,10 @@ const (
 	ReasonClaimUIDMismatch = "ClaimUIDMismatch"
 	// ReasonClaimNamesAnother: the claim that holds the server names another one in its serverRef.
 	ReasonClaimNamesAnother = "ClaimNamesAnother"
+	// ReasonNotCompared: the store was restored, and no user has compared the server with its machine since.
+	ReasonNotCompared = "NotCompared"
+	// ReasonInspects: a user has confirmed the server, which no claim holds, and its disks are to be read.
+	ReasonInspects = "InspectedFirst"
 	// ReasonFrozen: a freeze of the FleetControl covers the server.
 	ReasonFrozen = "Frozen"
 	// ReasonBreakerTripped: the breaker of the FleetControl has tripped.
@@ -333,6 +342,8 @@ const (
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonWipeUnproven: the cache shows a verified wipe, and the store does not have it or its record. The server keeps the mark Dirty.
+	ReasonWipeUnproven = "WipeUnproven"
 	// ReasonPowerRefused is that of an event: the BMC refused a power change, and would refuse the same again.
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.

@@ -27,9 +27,9 @@ func TestAManagerThatComesAfterCountsAlsoWhatWasBegunBeforeTheLastRequest(t *tes
 		t.Run(name, func(t *testing.T) {
 			spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: c.action, Max: ptr.To[int32](1)}}}
 			a, b := newServer("a", "z", asked("ForceOff", time.Minute)), newServer("b", "z")
-			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago-time.Hour)))
-			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago)))
-			Begin(a.Status.Lifecycle, ForcedOff, metav1.NewMicroTime(noon.Add(-time.Minute)))
+			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago-time.Hour)), metav1.Duration{})
+			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago)), metav1.Duration{})
+			Begin(a.Status.Lifecycle, ForcedOff, metav1.NewMicroTime(noon.Add(-time.Minute)), metav1.Duration{})
 			if n := len(a.Status.Lifecycle.Begun); n != 2 {
 				t.Errorf("%d entries for two actions", n)
 			}
@@ -43,7 +43,7 @@ func TestAManagerThatComesAfterCountsAlsoWhatWasBegunBeforeTheLastRequest(t *tes
 func TestWhatIsBegunAndNotCountedLeavesNoRecord(t *testing.T) {
 	l := &v1alpha1.LifecycleStatus{}
 	for _, action := range []Action{Record, Setting, Shutdown, Wipe} {
-		Begin(l, action, metav1.NewMicroTime(noon))
+		Begin(l, action, metav1.NewMicroTime(noon), metav1.Duration{})
 	}
 	if l.Begun != nil {
 		t.Errorf("%+v", l.Begun)

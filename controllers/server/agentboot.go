@@ -48,6 +48,9 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 	if p, ok := v.powerKnown(); !ok { // somebody may have switched it on since it was last read
 		return p
 	}
+	if p, ok := v.identityStored(ctx); !ok {
+		return p
+	}
 	if p, ok := v.confirm(ctx, b.Action); !ok {
 		return p
 	}

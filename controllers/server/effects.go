@@ -21,7 +21,10 @@ type effectShell struct{ *scope }
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	d := custodyShell{v}.dirtiedByMove(ctx, gateShell{v}.settle())
-	outcome := effectShell{v}.applyEffects(ctx, d)
+	d, outcome := custodyShell{v}.proven(ctx, d)
+	if outcome.Settled() {
+		outcome = effectShell{v}.applyEffects(ctx, d)
+	}
 	if err := (operationShell{v}).attest(ctx); err != nil && outcome.Settled() {
 		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
 	} else if err != nil {

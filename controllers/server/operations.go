@@ -111,7 +111,7 @@ func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
 	}
 	op, at := v.server.Status.Operation, metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
-	fleet.Begin(v.server.Status.Lifecycle, out.Action, at)
+	fleet.Begin(v.server.Status.Lifecycle, out.Action, at, v.counted.Stored())
 	id, guarded := op.ID, v.guarded(reset(out.Ask), out.Action)
 	return out.Progress.Then(func() { // order 1: the operation is stored as begun before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id) // one that was postponed is known, and forgotten only now that it is recorded anew

@@ -26,6 +26,8 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -51,7 +53,9 @@ type scope struct {
 	work
 	server *v1alpha1.Server
 	now    time.Time
-	out    outputs
+	// counted is now in counted time; zero where that is not known.
+	counted counted.Time
+	out     outputs
 }
 
 // objects are the objects beside the server that its facts are made of.
@@ -127,7 +131,8 @@ type readShell struct{ *scope }
 
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
-	v := &scope{subject: s, server: server, now: s.Now()}
+	v := &scope{subject: s, server: server, now: s.Now(), counted: s.Counted.Now()}
+	policies.SeeRelease(server, v.counted) // the write of this reconcile stores it
 	if err := (readShell{v}).readObjects(ctx); err != nil {
 		return nil, err
 	}
@@ -140,7 +145,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err != nil {
 		return nil, err
 	}
-	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
+	v.heldBack = restored.Waits(server, v.inventory) || hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err
@@ -331,10 +336,10 @@ func (v *scope) settings() bundle.Settings {
 // makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
 	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), v.deadlines(), v.reading.Tried)
-	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
+	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.counted); remaining > 0 {
 		v.wakeIn(remaining)
 	}
-	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+	v.wakeIn(policies.WipeQuietIn(v.inventory, v.wipeHeard(), v.now))
 	v.wakeIn(policies.FirstWordIn(v.observed, v.facts))
 	v.wakeIn(policies.ListAwaitedIn(v.observed))
 }
@@ -346,8 +351,8 @@ func (v *scope) deadlines() gates.Clock {
 
 // observation is what the facts are made of, without the time that counts.
 func (v *scope) observation() policies.Observation {
-	return policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
-		Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
+	return policies.Observation{Server: v.server, Now: v.now, CountedNow: v.counted, WipeHeard: v.wipeHeard(), Settings: v.settings(),
+		System: v.systemReading(), Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {

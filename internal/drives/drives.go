@@ -23,7 +23,7 @@ const (
 	reasonHidden = "The BMC lists this drive, and the agent did not see it. " +
 		"Take it out, make it visible to the kernel, or excuse it by its serial number or slot."
 	reasonBehind = "behind a volume, not seen"
-	reasonSpare  = reasonBehind + ": no volume uses this drive, which is a spare or unassigned. Its data was not erased."
+	reasonSpare  = reasonBehind + ": a spare or unassigned drive, which no volume uses. Its data was not erased."
 )
 
 // Unseen compares the drives of a reading that listed them with the disks that the agent saw. hidden are those that it

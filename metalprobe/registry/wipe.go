@@ -33,6 +33,9 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if refused := r.held(request.Context(), g.server); refused != nil {
 		return nil, refused
 	}
+	if refused := redone(request.Context(), r, g, stored); refused != nil {
+		return nil, refused
+	}
 	status := metalprobe.WipeStatus{Current: true, Entry: g.entry}
 	disk, asked, refused := askedDisk(request.URL.Query())
 	switch {
@@ -41,6 +44,15 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	case !asked:
 		status.Proved = proved(g, stored)
 	default:
+		unproven, refused := machines{r.options}.mayErase(request.Context(), g, stored)
+		if refused == nil && unproven != "" {
+			if _, refused = r.settle(request.Context(), g, unprovenWipe(g, unproven, r.options.Now())); refused == nil {
+				refused = notProved(unproven)
+			}
+		}
+		if refused != nil {
+			return nil, refused.about(g.server)
+		}
 		if status.RefusedDisk, err = r.ofAnother(request.Context(), g, disk); err != nil {
 			return nil, failed(err)
 		}

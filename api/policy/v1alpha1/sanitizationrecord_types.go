@@ -92,6 +92,9 @@ type SanitizationRecordSpec struct {
 	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
 	// +optional
 	ExcusedOnly bool `json:"excusedOnly,omitempty"`
+	// identity is what was known of the machine that erased: whether it is the one of the server. Former registries did not ask.
+	// +optional
+	Identity *JudgedIdentity `json:"identity,omitempty"`
 	// attested are the disks that this wipe did not see and for which a person answers. None of them was erased.
 	// +optional
 	// +listType=atomic

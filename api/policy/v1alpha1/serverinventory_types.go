@@ -50,6 +50,9 @@ type ProbeReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Digest string `json:"digest,omitempty"`
+	// identity is what the registry made of the identity of the machine; absent in a report that a former registry took in.
+	// +optional
+	Identity *JudgedIdentity `json:"identity,omitempty"`
 	// data is what the agent found.
 	// +required
 	Data ProbeData `json:"data"`
@@ -109,6 +112,10 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	AttestedHidden []AttestedHidden `json:"attestedHidden,omitempty"`
+	// doubt says that the cluster's store was restored, so that what is stored of the machine may be older than its disks. The
+	// manager writes it, and ends it once a user has compared.
+	// +optional
+	Doubt *RestoredDoubt `json:"doubt,omitempty"`
 }
 
 // AttestMethod is what became of a disk for which a person answers.
@@ -280,6 +287,9 @@ type ServerInventory struct {
 	// bmcStorageWanted is when the registry asked for a newer reading of bmcStorage, because the end of a wipe waits for it.
 	// +optional
 	BMCStorageWanted *metav1.MicroTime `json:"bmcStorageWanted,omitempty"`
+	// identity tells the machine from another one that shows the same UUID.
+	// +optional
+	Identity *MachineIdentity `json:"identity,omitempty"`
 }
 
 // ServerInventoryList is a list of inventories.

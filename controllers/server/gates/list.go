@@ -4,6 +4,7 @@ package gates
 
 // The names of the gates.
 const (
+	RestoredDoubt   = "RestoredDoubt"
 	FirstWord       = "FirstWord"
 	Halt            = "Halt"
 	MachineChanging = "MachineChanging"
@@ -46,6 +47,10 @@ type Gate struct {
 
 // list is every gate, in the order in which they are asked. The order is safety: the first that holds a decision ends it.
 var list = []Gate{
+	{RestoredDoubt, "While a server is in doubt since the cluster's store was restored, it is left as it is, or its disks are read first.",
+		OnDecision, (*run).restoredDoubt},
+	{RestoredDoubt + "Halted", "No other revision takes over a halted server that is in doubt since the cluster's store was restored.",
+		OnHalt, (*run).doubtHalts},
 	{FirstWord, "A server stays in the initial state until this manager has heard from its BMC.", OnDecision, (*run).awaitsFirstWord},
 	{Halt, "A halted server stays halted until its halt is stored and another revision can end it.", OnHalt, (*run).stays},
 	{MachineChanging, "No other revision takes over while a wipe runs, the BMC owes an answer, or a power change may still come true.",

@@ -24,6 +24,7 @@ func (r *record) recordConditions() {
 	}
 	r.recordReachable()
 	r.recordIdentity()
+	recordDoubt(r)
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	r.recordHidden()

@@ -76,7 +76,7 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 		spec.Machine.Model = cmp.Or(spec.Machine.Model, system.ProductName)
 		spec.Machine.SerialNumber = cmp.Or(spec.Machine.SerialNumber, system.SerialNumber)
 		if report.Entry == in.Wipe.Entry {
-			spec.AgentVersion = report.AgentVersion
+			spec.AgentVersion, spec.Identity = report.AgentVersion, report.Identity.DeepCopy()
 		}
 	}
 	for _, text := range []*string{&spec.Machine.Manufacturer, &spec.Machine.Model, &spec.Machine.SerialNumber} {

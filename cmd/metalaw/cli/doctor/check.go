@@ -74,7 +74,7 @@ type view struct {
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
-	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels,
+	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored,
 }
 
 // judge makes every check.
