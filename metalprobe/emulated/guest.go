@@ -74,6 +74,10 @@ func describe(m *emulator.Machine) guest.Machine {
 			Name: n.Name, MACAddress: n.MACAddress, CarrierStatus: carrier,
 		})
 	}
+	for _, f := range m.Functions() {
+		data.Hidden = append(data.Hidden, policyv1alpha1.HiddenStorage{Source: policyv1alpha1.HiddenByAgent, Address: f.Address,
+			PCIID: f.ID, Reason: "no driver is bound to this storage function"})
+	}
 	machine := guest.Machine{UUID: id.UUID, Data: data}
 	for _, d := range m.Drives() {
 		machine.Disks = append(machine.Disks, disk{d})

@@ -304,6 +304,9 @@ func (m *Machine) bays() []*Drive {
 	return append(seen, slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut)...)
 }
 
+// Functions are the storage functions without a driver.
+func (m *Machine) Functions() []FunctionSpec { return slices.Clone(m.spec.Functions) }
+
 // Unseen are the drives that only the BMC knows, but those that were taken out.
 func (m *Machine) Unseen() []*Drive { return slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut) }
 

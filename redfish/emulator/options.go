@@ -150,6 +150,8 @@ type MachineSpec struct {
 	Drives []DriveSpec
 	// Unseen are drives that the BMC lists besides, and that what runs on the machine does not see. A captured tree lists its own.
 	Unseen []DriveSpec
+	// Functions are storage functions for which what runs on the machine has no driver. The BMC does not list them.
+	Functions []FunctionSpec
 	// LateDrives lets the BMC list drives only once the machine has booted, as many do.
 	LateDrives bool
 	// Username and Password replace the account of the profile and the fleet.
