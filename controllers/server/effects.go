@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -21,7 +22,7 @@ type effectShell struct{ *scope }
 func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	d := custodyShell{v}.dirtiedByMove(ctx, gateShell{v}.settle())
 	outcome := effectShell{v}.applyEffects(ctx, d)
-	if err := (operationShell{v}).attest(ctx); err != nil && outcome.Settled() {
+	if err := errors.Join(operationShell{v}.attest(ctx), operationShell{v}.prove(ctx), custodyShell{v}.noteRivals(ctx)); err != nil && outcome.Settled() {
 		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
 	} else if err != nil {
 		v.wakeIn(fastestPoll)

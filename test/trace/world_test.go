@@ -134,6 +134,7 @@ func (w *world) startManager(t *testing.T) {
 		RetryPause: time.Millisecond, Metrics: metrics}))
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: unrecorded, Writer: unrecorded,
 		Address: w.registry, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second,
+		IdentityRequired: store.IdentityRequired,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
 	must(t, err)
 	must(t, mgr.Add(agents))

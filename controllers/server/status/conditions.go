@@ -24,6 +24,7 @@ func (r *record) recordConditions() {
 	}
 	r.recordReachable()
 	r.recordIdentity()
+	r.recordUnproven()
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	r.recordHealth()

@@ -154,6 +154,7 @@ func (f fault) on(s *v1alpha1.Server) *metav1.Condition {
 var holding = []fault{
 	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
 	{v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue},
+	{v1alpha1.ConditionIdentityUnproven, metav1.ConditionTrue},
 	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
 	{v1alpha1.ConditionBMCReachable, metav1.ConditionFalse},
 	{v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue},
