@@ -21,6 +21,8 @@ type host struct {
 	id string
 	// override is where boot overrides are written, and boots what the machine boots then. Both are empty where it never boots.
 	override, boots string
+	// unproven says that the BMC shows neither a serial number nor an address, so that a person answers for the machine.
+	unproven bool
 	// stops says where the way ends before the server is offered again; nil where it does not.
 	stops *stop
 }
@@ -94,8 +96,8 @@ var outcomes = []outcome{
 	{
 		// The BMC shows no network interface; PXE needs none.
 		tree: "nvidia-gb200", machine: "NVIDIA GB200 NVL, OpenBMC", firmware: "GB200Nvl-24.12-8",
-		works:   "the whole way over PXE; UEFI HTTP needs an annotation with the host's MAC addresses",
-		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe"}},
+		works:   "the whole way over PXE, once a user has answered for the machine (metalaw server prove); UEFI HTTP needs an annotation with the host's MAC addresses",
+		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe", unproven: true}},
 		restart: restart{at: "/redfish/v1/Managers/BMC_0", reason: "ResetComplete"},
 	},
 	{
