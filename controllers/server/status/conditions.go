@@ -25,6 +25,7 @@ func (r *record) recordConditions() {
 	r.recordReachable()
 	r.recordIdentity()
 	recordDoubt(r)
+	r.recordUnproven()
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	if reason, message := hiddenStorage(r.Inventory, r.Settings.Wipe, r.Facts.Probe.Entry >= 0); reason != "" {

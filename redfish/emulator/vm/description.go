@@ -23,6 +23,10 @@ type Description struct {
 	SerialNumber string
 	Manufacturer string
 	Model        string
+	// SKU is what Redfish shows; of a Dell it is the service tag.
+	SKU string
+	// SystemSerial and BoardSerial are what the SMBIOS table says; empty for what a machine of the make says.
+	SystemSerial, BoardSerial string
 	// MemoryMiB is the memory (default 512). It is one module, which DIMM describes.
 	MemoryMiB int
 	DIMM      emulator.DIMM
@@ -107,7 +111,7 @@ func (d Description) spec() emulator.MachineSpec {
 	}
 	return emulator.MachineSpec{
 		Name: d.Name, Profile: d.Profile, NICs: nics, Drives: drives(d.Disks), Unseen: drives(d.Unseen),
-		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model},
+		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model, SKU: d.SKU},
 		Hardware: emulator.Hardware{CPUModel: "QEMU virtual CPU", Sockets: 1, CoresPerSocket: 1, BIOSVersion: biosVersion,
 			MemoryBytes: int64(d.memoryMiB()) << 20, DIMMs: []emulator.DIMM{d.dimm()}},
 	}
