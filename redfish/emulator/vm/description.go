@@ -64,6 +64,12 @@ const (
 	SCSI Bus = "scsi"
 	// USB is a stick, which can be removed.
 	USB Bus = "usb"
+	// LSI is a disk at an LSI 53C895A, for which Debian's cloud kernel has no driver.
+	LSI Bus = "lsi"
+	// NVMeZoned is a zoned namespace whose zones have a size that Linux refuses, so that it shows no disk of it.
+	NVMeZoned Bus = "nvme-zoned"
+	// NVMeDetached is a namespace that is attached to no controller.
+	NVMeDetached Bus = "nvme-detached"
 )
 
 // Disk is a disk of a virtual machine. Either Path or NBD holds its content.
@@ -94,7 +100,8 @@ func (d Description) dimm() emulator.DIMM {
 // drives are disks as the BMC shows them.
 func drives(disks []Disk) []emulator.DriveSpec {
 	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA, ATA: emulator.TransportSATA,
-		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio}
+		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio,
+		LSI: emulator.TransportSAS, NVMeZoned: emulator.TransportPCIe, NVMeDetached: emulator.TransportPCIe}
 	shown := []emulator.DriveSpec{}
 	for _, disk := range disks {
 		shown = append(shown, emulator.DriveSpec{Name: string(disk.Bus) + "-" + disk.Serial, Serial: disk.Serial, Vendor: "QEMU",
