@@ -205,6 +205,9 @@ func (o Observation) probeFacts() ProbeFacts {
 		return ProbeFacts{Entry: -1}
 	}
 	r := o.Inventory.Report
+	if ReportVoided(o.Inventory) {
+		return ProbeFacts{Entry: -1}
+	}
 	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r), DataFound: o.dataFound()}
 }
 
@@ -216,7 +219,7 @@ func (o Observation) wipeFacts() WipeFacts {
 	w := o.Inventory.Wipe
 	f.Entry = w.Entry
 	f.Running = w.State == policyv1alpha1.WipeRunning && o.Now.Sub(w.UpdatedAt.Time) < policyv1alpha1.WipeSilence
-	f.Verified = w.State == policyv1alpha1.WipeVerified
+	f.Verified = w.State == policyv1alpha1.WipeVerified && !EntryVoided(o.Inventory, w.Entry)
 	f.Failed = w.State == policyv1alpha1.WipeFailed
 	f.ExcusedOnly = w.ExcusedOnly
 	return o.unbootable(f)
@@ -300,7 +303,7 @@ func (o Observation) hardwareFacts() HardwareFacts {
 	for _, p := range s.Processors {
 		f.Cores += int64(p.TotalCores)
 	}
-	if o.Inventory != nil && o.Inventory.Report != nil {
+	if o.Inventory != nil && o.Inventory.Report != nil && !ReportVoided(o.Inventory) {
 		f.Disks = int64(len(o.Inventory.Report.Data.Storage))
 	}
 	return f

@@ -262,6 +262,9 @@ const RuleForced = "Forced"
 // machine.
 const RuleAdopted = "Adopted"
 
+// RuleEntryVoided is the rule of the move that ends an entry for which two agents with different keys reported.
+const RuleEntryVoided = "EntryVoided"
+
 // OperationState is how far an operation has come.
 // +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
 type OperationState string

@@ -86,6 +86,8 @@ func (r *record) says(means string) string {
 		return r.Governance.Bundle.Lifecycle.Says(l.Rule)
 	case l.Rule == v1alpha1.RuleForced:
 		return "A user forced it here; status.lifecycle.history says who and why. When that is over, retry."
+	case l.Rule == v1alpha1.RuleEntryVoided:
+		return "Two agents with different keys reported for its entry, twice in a row. Find out who has the credential of this server, then retry."
 	case l.Rule == v1alpha1.RuleAdopted:
 		return "The operator that ran it before left it here. See to the cause, then retry."
 	}
