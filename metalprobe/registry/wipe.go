@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/record"
 )
 
 // wipeStatus answers GET /wipe/{uuid}: may the agent go on?
@@ -113,6 +114,9 @@ func storeWipe(g grant, report *metalprobe.WipeReport, asks Demands, now time.Ti
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		wipe := wipe.DeepCopy()
+		for i := range wipe.Disks { // the term follows from the methods, whatever the agent says
+			wipe.Disks[i].Term = record.Medium(wipe.Disks[i], stored.Report, g.entry).Term
+		}
 		former := stored.Wipe
 		if former != nil && former.Entry != g.entry {
 			former = nil
