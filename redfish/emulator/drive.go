@@ -50,6 +50,12 @@ type DriveSpec struct {
 	EraseFailure string
 }
 
+// FunctionSpec is a PCI function of a machine.
+type FunctionSpec struct {
+	// Address is its PCI address, and ID are its vendor and device in hex, such as 1000:0014.
+	Address, ID string
+}
+
 // Drive is one drive. What was written survives power-off, until an erasure has run to its end.
 type Drive struct {
 	Name, Serial, WWID, Vendor, Model string

@@ -131,6 +131,9 @@ func newIdentity(b *bmc, dice *rand.Rand, want Identity) Identity {
 	id := Identity{
 		UUID: randomUUID(dice), SerialNumber: b.serial, Manufacturer: p.Manufacturer, Model: p.Model, SKU: p.SKU,
 	}
+	if p.Name == ProfileDell { // each has a service tag of its own
+		id.SKU = "7X" + b.serial[max(0, len(b.serial)-5):]
+	}
 	return mergeIdentity(id, want)
 }
 
@@ -303,6 +306,9 @@ func (m *Machine) bays() []*Drive {
 	seen := slices.DeleteFunc(m.Drives(), func(d *Drive) bool { return d.Transport.Remote() })
 	return append(seen, slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut)...)
 }
+
+// Functions are the storage functions without a driver.
+func (m *Machine) Functions() []FunctionSpec { return slices.Clone(m.spec.Functions) }
 
 // Unseen are the drives that only the BMC knows, but those that were taken out.
 func (m *Machine) Unseen() []*Drive { return slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut) }

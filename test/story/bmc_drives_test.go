@@ -93,8 +93,7 @@ var _ = Describe("The drives that a BMC lists", func() {
 			HaveField("Problem", ContainSubstring("500")), HaveField("Drives", HaveLen(1))))
 	})
 
-	// Pending until the registry judges the list: wipe.hidden of the default bundle says Fail.
-	PIt("keep a machine from being offered while the agent does not see one of them", func(ctx SpecContext) {
+	It("keep a machine from being offered while the agent does not see one of them", func(ctx SpecContext) {
 		m := withHidden(ctx)
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(HavePrefix("Error/"))
@@ -104,8 +103,7 @@ var _ = Describe("The drives that a BMC lists", func() {
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 	})
 
-	// Pending until the registry judges the list.
-	PIt("fail a wipe that does not see one of them", func(ctx SpecContext) {
+	It("fail a wipe that does not see one of them", func(ctx SpecContext) {
 		m := withHidden(ctx)
 		hidden := m.Unseen()
 		takenOut(m)
