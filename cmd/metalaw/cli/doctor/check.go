@@ -69,12 +69,16 @@ type view struct {
 
 	maintenance    maintenanceState
 	maintenanceErr error
+
+	protections    protectionState
+	protectionsErr error
 }
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
 	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored,
+	checkHidden, checkProtections,
 }
 
 // judge makes every check.
