@@ -34,9 +34,11 @@ import (
 	"github.com/metalaw/metalaw/controllers/readiness"
 	"github.com/metalaw/metalaw/controllers/restored"
 	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/controllers/rivals"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/controllers/server"
+	"github.com/metalaw/metalaw/controllers/server/census"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
@@ -147,8 +149,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := endpoint.Setup(writers, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
 		return err
 	}
+	shown := rivals.New()
 	if err := bmc.Setup(writers, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll,
-		Absent: beat.Absent, Gate: gate}); err != nil {
+		Absent: beat.Absent, Gate: gate, Rivals: shown}); err != nil {
 		return err
 	}
 	claims, err := scheduler.Setup(ctx, writers, scheduler.Options{Bundles: store, Fleet: o.Fleet, ObserveOnly: o.ObserveOnly})
@@ -163,7 +166,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		Unadmitted: o.Unadmitted, Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
+	return setupServers(writers, store, shadows, probation, pool, beat, gate, shown, o)
 }
 
 // setupUpkeep adds what follows from the condition of machines: taints, and proposals to take a server out of service.
@@ -175,7 +178,7 @@ func setupUpkeep(mgr ctrl.Manager, store *revision.Store, o Options) error {
 }
 
 func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, probation *revision.Probation, pool *redfish.Pool,
-	beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options,
+	beat *heartbeat.Heartbeat, gate *fleet.Gate, shown *rivals.Memory, o Options,
 ) error {
 	if err := setupUpkeep(mgr, store, o); err != nil {
 		return err
@@ -184,7 +187,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 	if err != nil {
 		return err
 	}
-	if err := o.Metrics.Register(server.NewStates(mgr.GetCache(), store)); err != nil {
+	if err := o.Metrics.Register(census.New(mgr.GetCache(), store.Active)); err != nil {
 		return err
 	}
 	resolve := func(ctx context.Context, b *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error) {
@@ -192,7 +195,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 	}
 	return server.Setup(mgr, server.Options{
 		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,
-		Clients: pool, Metrics: measured, Outage: beat.Outage, Counted: o.Counted, Now: o.Now,
+		Clients: pool, Metrics: measured, Outage: beat.Outage, Counted: o.Counted, Now: o.Now, Rivals: shown,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, MediaURL: strings.TrimSuffix(o.MediaURL, "/"), SteadyPoll: o.SteadyPoll, Workers: o.Workers,
 		PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, NoReleaseGrace: o.NoReleaseGrace,

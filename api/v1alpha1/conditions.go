@@ -62,6 +62,8 @@ const (
 	// ConditionStorageHidden on a Server, while True, names storage of its machine that no disk of the kernel shows, and that neither the
 	// policy nor a person excuses. It may hold data.
 	ConditionStorageHidden = "StorageHidden"
+	// ConditionIdentityUnproven on a Server, while True, says that nothing proves which machine reports for it, or that another one did.
+	ConditionIdentityUnproven = "IdentityUnproven"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -322,6 +324,12 @@ const (
 	ReasonBootOverrideMissing = "BootOverrideMissing"
 	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.
 	ReasonInterfacesUnreported = "InterfacesUnreported"
+	// ReasonMachineUnproven: neither a serial number nor an address of the last report is what the BMC shows, or what was proved before.
+	ReasonMachineUnproven = "MachineUnproven"
+	// ReasonMachineContradicts: a report showed another machine than the BMC, or than was proved before, and was refused.
+	ReasonMachineContradicts = "MachineContradicts"
+	// ReasonRivalBMC: another BMC shows the UUID of the server, and nothing proves the machine, so that no agent is booted.
+	ReasonRivalBMC = "RivalBMC"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.

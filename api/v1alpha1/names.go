@@ -37,6 +37,9 @@ const (
 	// OperationAttestDisk records that a person answers for a disk which no wipe will reach; AttestDiskAnnotation names the disk and
 	// AttestMethodAnnotation what became of it. It takes a right of its own.
 	OperationAttestDisk = "attest-disk"
+	// OperationProve records that a person answers for the machine of the server: it is the one that reported last, or that reports
+	// next. It takes a right of its own.
+	OperationProve = "prove"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.

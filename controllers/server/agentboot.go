@@ -34,6 +34,9 @@ func (v bootShell) wipe() boots.Agent { return boots.Wipe(v.server, v.Namespace,
 // agent writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
 // reference. Each step is looked up before it is done, so that a crash between two of them costs nothing.
 func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
+	if p, held := v.rivalHolds(ctx); held {
+		return p
+	}
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -25,7 +26,8 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	if outcome.Settled() {
 		outcome = effectShell{v}.applyEffects(ctx, d)
 	}
-	if err := (operationShell{v}).attest(ctx); err != nil && outcome.Settled() {
+	err := errors.Join(operationShell{v}.attest(ctx), operationShell{v}.prove(ctx), custodyShell{v}.noteRivals(ctx))
+	if err != nil && outcome.Settled() {
 		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
 	} else if err != nil {
 		v.wakeIn(fastestPoll)

@@ -27,7 +27,7 @@ type operationShell struct{ *scope }
 func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
 	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
-		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested}
+		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested, Proved: v.proved}
 	if !written && !v.server.Status.Operation.Active() {
 		return in // nothing is asked for
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/rivals"
 	"github.com/metalaw/metalaw/controllers/server/identity"
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/engine"
@@ -89,8 +90,10 @@ type Options struct {
 	Storage *storage.Reader
 	// Identities is made by Setup; nil stores nothing of what BMCs show of their machines.
 	Identities *identity.Cache
-	Recorder   events.EventRecorder
-	Metrics    *Metrics
+	// Rivals knows which other BMCs show the UUID of a server; nil knows none.
+	Rivals   *rivals.Memory
+	Recorder events.EventRecorder
+	Metrics  *Metrics
 	// Outage tells the time in which no manager ran, before this one began.
 	Outage func() policies.Outage
 	Now    func() time.Time

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +22,7 @@ import (
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/operations"
+	"github.com/metalaw/metalaw/controllers/server/shown"
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -112,6 +112,8 @@ type work struct {
 	force *operations.Move
 	// attested is what was written into the inventory for operation attest-disk; nil where nothing was.
 	attested *operations.Answer
+	// proved is what was written into the inventory for operation prove; nil where nothing was.
+	proved *policyv1alpha1.MachineIdentity
 }
 
 // outputs are what a reconcile leads to besides what it records.
@@ -308,22 +310,13 @@ func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 			"a BMC object whose BMC shows its UUID is written there by itself"}
 	}
 	if s.Spec.SystemURI == "" {
-		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonSystemURIMissing, Message: withoutURI(s)}
+		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonSystemURIMissing, Message: shown.WithoutURI(s)}
 	}
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
 	v.stated = statedOn(bmc, s.Spec.SystemURI)
 	target.Detail = status.AllStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
 	return target, err
-}
-
-// withoutURI says what a server waits for that names its BMC and not the system there.
-func withoutURI(s *v1alpha1.Server) string {
-	if s.Spec.BMCRef != nil {
-		return fmt.Sprintf("spec.systemURI is empty. It is filled in once BMC %s shows a system with the UUID %s. If it does not, compare the UUID, "+
-			"or write the URI of the system at its BMC, like /redfish/v1/Systems/1", s.Spec.BMCRef.Name, s.Spec.SystemUUID)
-	}
-	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"
 }
 
 func (v *scope) settings() bundle.Settings {
@@ -359,24 +352,7 @@ func (v *scope) systemReading() policies.SystemReading {
 	if !v.reading.Reachable() {
 		return policies.SystemReading{}
 	}
-	s := v.reading.Value
-	return policies.SystemReading{Reachable: true, Power: string(s.Power), Health: string(s.Health),
-		Identity:    policies.IdentityOf(redfish.Shows(v.want(), s), s.Identity.UUID),
-		NoOverride:  s.Boot.Missing,
-		Faulty:      faulty(s.Critical),
-		Harmless:    len(s.Critical) > 0 && len(faulty(s.Critical)) == 0,
-		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
-}
-
-// faulty are the names of the parts of the hardware that the BMC reports as critical.
-func faulty(parts []redfish.HealthPart) []string {
-	var names []string
-	for _, p := range parts {
-		if p.Hardware {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+	return shown.System(v.want(), v.reading.Value)
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.

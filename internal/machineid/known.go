@@ -61,6 +61,9 @@ func sameReport(a, b policyv1alpha1.ReportedIdentity) bool {
 	return a.SystemSerial == b.SystemSerial && a.BoardSerial == b.BoardSerial && slices.Equal(a.PhysicalAddresses, b.PhysicalAddresses)
 }
 
+// sameWord is the time within which the same words of the same person are one word.
+const sameWord = 5 * time.Minute
+
 // Settle has a person answer for the machine: for what it reported last where that is neither proved nor refused, else for what it
 // reports next.
 func Settle(inventory *policyv1alpha1.ServerInventory, settled policyv1alpha1.SettledIdentity) *policyv1alpha1.MachineIdentity {
@@ -69,6 +72,10 @@ func Settle(inventory *policyv1alpha1.ServerInventory, settled policyv1alpha1.Se
 		next = inventory.Identity.DeepCopy()
 	}
 	report, reported := Of(inventory)
+	if p := next.Proved; p != nil && p.By == settled.By && p.Reason == settled.Reason && settled.At.Sub(p.At.Time).Abs() < sameWord &&
+		sameReport(p.ReportedIdentity, report) {
+		return next // the same word, which is written again because the write of the server failed
+	}
 	verdict := Judge(Input{Identity: next, Report: report, Others: Rivals(next)})
 	if reported && verdict.Kind == Unproven && next.Refused == nil {
 		next.Proved = &policyv1alpha1.ProvedIdentity{ReportedIdentity: report, At: settled.At, By: settled.By, Reason: settled.Reason}

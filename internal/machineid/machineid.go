@@ -62,6 +62,15 @@ func Addresses(raw ...string) []string { return cleaned(Address, raw) }
 // Serials are the serial numbers among texts by which machines can be told apart, each once, sorted.
 func Serials(raw ...string) []string { return cleaned(Serial, raw) }
 
+// ShownSerials are the serial numbers that a BMC shows of a system. The SKU of a Dell is its service tag, which is the serial number in
+// the DMI table; of any other make the SKU names the model.
+func ShownSerials(manufacturer, serial, sku string) []string {
+	if strings.Contains(strings.ToLower(manufacturer), "dell") {
+		return Serials(serial, sku)
+	}
+	return Serials(serial)
+}
+
 func cleaned(clean func(string) string, raw []string) []string {
 	var list []string
 	for _, text := range raw {

@@ -33,11 +33,11 @@ const (
 )
 
 // demands asks the policy. An error means that it cannot be asked now.
-func (r *Registry) demands(server *metalv1alpha1.Server) (Demands, *refusal) {
-	if r.options.Demands == nil {
+func demands(ask func(*metalv1alpha1.Server) (Demands, error), server *metalv1alpha1.Server) (Demands, *refusal) {
+	if ask == nil {
 		return Demands{}, nil
 	}
-	asked, err := r.options.Demands(server)
+	asked, err := ask(server)
 	if err != nil {
 		f := policyUnknown(err).about(server)
 		f.message = "the policy that governs this server cannot be asked what it demands of a wipe"
@@ -48,8 +48,10 @@ func (r *Registry) demands(server *metalv1alpha1.Server) (Demands, *refusal) {
 
 // demandsOf asks the policy for what a report needs. Where it cannot be asked, hidden storage is taken to count; only a report of a
 // removable medium has to come again, because the medium is remembered or not.
-func (r *Registry) demandsOf(server *metalv1alpha1.Server, data *policyv1alpha1.ProbeData) (Demands, *refusal) {
-	asks, refused := r.demands(server)
+func demandsOf(
+	ask func(*metalv1alpha1.Server) (Demands, error), server *metalv1alpha1.Server, data *policyv1alpha1.ProbeData,
+) (Demands, *refusal) {
+	asks, refused := demands(ask, server)
 	medium := func(d policyv1alpha1.BlockDevice) bool { return d.RemovableMedium() }
 	switch {
 	case refused == nil:

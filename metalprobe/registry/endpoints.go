@@ -62,7 +62,7 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	for i := range data.Hidden {
 		data.Hidden[i].Source, data.Hidden[i].ExcusedBy = policyv1alpha1.HiddenByAgent, ""
 	}
-	asks, refused := r.demandsOf(g.server, &data)
+	asks, refused := demandsOf(r.options.Demands, g.server, &data)
 	if refused != nil {
 		return nil, refused
 	}

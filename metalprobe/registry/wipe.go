@@ -75,7 +75,7 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	}
 	keep, asks := r.update, Demands{}
 	if report.State != policyv1alpha1.WipeRunning {
-		if asks, refused = r.demands(g.server); refused != nil {
+		if asks, refused = demands(r.options.Demands, g.server); refused != nil {
 			return nil, refused
 		}
 		keep = r.settle

@@ -131,6 +131,9 @@ func newIdentity(b *bmc, dice *rand.Rand, want Identity) Identity {
 	id := Identity{
 		UUID: randomUUID(dice), SerialNumber: b.serial, Manufacturer: p.Manufacturer, Model: p.Model, SKU: p.SKU,
 	}
+	if p.Name == ProfileDell { // each has a service tag of its own
+		id.SKU = "7X" + b.serial[max(0, len(b.serial)-5):]
+	}
 	return mergeIdentity(id, want)
 }
 

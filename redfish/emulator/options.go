@@ -4,6 +4,7 @@ package emulator
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -97,6 +98,15 @@ type Identity struct {
 	Manufacturer string
 	Model        string
 	SKU          string
+}
+
+// DMI is what the SMBIOS table of the machine says of its system and its board. On a Dell the service tag, which Redfish shows as SKU, is
+// the serial number of the system, and the one that Redfish shows belongs to the board.
+func (id Identity) DMI() (system, board string) {
+	if strings.HasPrefix(id.Manufacturer, "Dell") && id.SKU != "" {
+		return id.SKU, "." + id.SKU + "." + id.SerialNumber + "."
+	}
+	return id.SerialNumber, ""
 }
 
 // NIC is one network interface of the host, as the machine sees it itself.

@@ -23,6 +23,8 @@ type host struct {
 	override, boots string
 	// lists is how many drives the BMC lists that count; 0 where it has no list of drives.
 	lists int
+	// unproven says that the BMC shows neither a serial number nor an address, so that a person answers for the machine.
+	unproven bool
 	// stops says where the way ends before the server is offered again; nil where it does not.
 	stops *stop
 }
@@ -103,8 +105,9 @@ var outcomes = []outcome{
 	{
 		// The BMC shows no network interface; PXE needs none.
 		tree: "nvidia-gb200", machine: "NVIDIA GB200 NVL, OpenBMC", firmware: "GB200Nvl-24.12-8",
-		works:   "the whole way over PXE; UEFI HTTP needs an annotation with the host's MAC addresses",
-		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe", lists: 9}},
+		works: "the whole way over PXE, once a user has answered for the machine (metalaw server prove); " +
+			"UEFI HTTP needs an annotation with the host's MAC addresses",
+		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe", lists: 9, unproven: true}},
 		restart: restart{at: "/redfish/v1/Managers/BMC_0", reason: "ResetComplete"},
 	},
 	{

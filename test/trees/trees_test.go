@@ -124,6 +124,10 @@ func (tt *traveller) travel() {
 	}
 
 	tt.listsItsDrives()
+	if tt.host.unproven {
+		tt.prove()
+	}
+	tt.Eventually(tt.condition).WithArguments("Server", v1alpha1.ConditionIdentityUnproven).Should(BeEmpty())
 
 	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: tt.server}}
 	claim.Spec.Power, claim.Spec.Image, claim.Spec.ServerRef = v1alpha1.PowerOn, "os:1", &corev1.LocalObjectReference{Name: tt.server}
@@ -176,6 +180,22 @@ func (tt *traveller) listsItsDrives() {
 	tt.Expect(append(hidden, covered...)).To(BeEmpty())
 	hidden, _ = drives.Unseen(inventory.BMCStorage, append(seen[1:], drives.Seen{Name: "sdz", Serial: "a stick"}))
 	tt.Expect(hidden).To(HaveLen(1), "as many disks as drives hide none")
+}
+
+// prove has a person answer for a machine that its BMC does not prove.
+func (tt *traveller) prove() {
+	tt.Eventually(tt.condition).WithArguments("Server", v1alpha1.ConditionIdentityUnproven).Should(HavePrefix(v1alpha1.ReasonMachineUnproven + ": "))
+	s := tt.read()
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationProve)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationReasonAnnotation, "rack label")
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationByAnnotation, "admin")
+	tt.Expect(tt.admin.Update(tt.ctx, s)).To(Succeed())
+	tt.Eventually(func() string {
+		if op := tt.read().Status.Operation; op != nil {
+			return op.Name + " " + string(op.State)
+		}
+		return ""
+	}).Should(Equal("prove Succeeded"))
 }
 
 // stop expects the way to end where the outcome says so.

@@ -5,6 +5,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,19 +35,23 @@ func believing(accept revision.AcceptFunc) revision.AcceptFunc {
 // variants counts the variants of this process: a version that is taken by other content is refused for good.
 var variants int
 
-// governed promotes the default bundle with another lifecycle for the rest of a container: each pair of texts is replaced.
+// shippedVersion is the line that names the version of a shipped bundle.
+var shippedVersion = regexp.MustCompile(`(?m)^version: .*$`)
+
+// governed promotes the default bundle with another lifecycle, or other settings, for the rest of a container: each pair of texts is
+// replaced.
 func governed(ctx context.Context, replace ...string) {
 	GinkgoHelper()
 	files, err := policies.Shipped(policies.DefaultBundle)
 	Expect(err).NotTo(HaveOccurred())
-	text := string(files["lifecycle.yaml"])
 	for i := 0; i < len(replace); i += 2 {
-		Expect(strings.Count(text, replace[i])).To(Equal(1), replace[i])
-		text = strings.Replace(text, replace[i], replace[i+1], 1)
+		Expect(strings.Count(string(files["lifecycle.yaml"])+string(files["bundle.yaml"]), replace[i])).To(Equal(1), replace[i])
+		for _, name := range []string{"lifecycle.yaml", "bundle.yaml"} {
+			files[name] = []byte(strings.Replace(string(files[name]), replace[i], replace[i+1], 1))
+		}
 	}
 	variants++
-	files["lifecycle.yaml"] = []byte(text)
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.1.0", fmt.Sprintf("version: 2.%d.0", variants), 1))
+	files["bundle.yaml"] = shippedVersion.ReplaceAll(files["bundle.yaml"], fmt.Appendf(nil, "version: 2.%d.0", variants))
 	changed, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())

@@ -14,6 +14,7 @@ import (
 var _ = Describe("The image that users get", func() {
 	It("boots by the iPXE of a network card and is offered, whatever a USB stick in it holds", func(ctx SpecContext) {
 		theWorld.restartWith(ctx, images.ProbeFull, images.ProbeFull)
+		governed(ctx, "removable: Erase", "removable: Leave")
 		stick := theWorld.disk("CHAIN-STICK", vm.USB, 16*mebibyte)
 		fill(stick)
 		m := theWorld.machine(ctx, []vm.Disk{theWorld.disk("CHAIN-SATA", vm.SATA, 16*mebibyte), stick}, func(d *vm.Description) {

@@ -20,6 +20,7 @@ const (
 	StaleRead       = "StaleRead"
 	FleetControl    = "FleetControl"
 	Guard           = "Guard"
+	RivalBMC        = "RivalBMC"
 )
 
 // When says to which decisions a gate applies.
@@ -74,6 +75,7 @@ var list = []Gate{
 	// Budgets are counted here, when permission is given, and not when the guard asks again.
 	{FleetControl, "Observe-only mode, a freeze, the breaker or an exhausted budget holds the action back; condition Withheld says which.",
 		OnAction, nil},
+	{RivalBMC, "No agent is booted while another BMC shows the UUID of the server, until the machine is proved.", OnAction, nil},
 	{StaleRead, "A write that cannot be undone waits until the cache shows what is stored.", OnAction, nil},
 	// The guard reads uncached, after queueing: what is absent in a cache is not absent.
 	{Guard, "Right before each write to a BMC, the server, its claim, its inventory and the freezes are read again past the cache.",

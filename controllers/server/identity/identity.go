@@ -6,7 +6,6 @@ package identity
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,17 +62,13 @@ func read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (Shown, 
 
 func shown(system redfish.SystemSnapshot, incomplete bool) Shown {
 	id := system.Identity
-	raw := []string{id.SerialNumber}
-	if strings.Contains(strings.ToLower(id.Manufacturer), "dell") {
-		raw = append(raw, id.SKU) // its service tag, which is the serial number in the DMI table
-	}
 	var addresses []string
 	for _, nic := range system.NICs {
 		addresses = append(addresses, nic.MACAddress)
 	}
 	addresses = machineid.Addresses(addresses...)
 	incomplete = incomplete || system.NICsIncomplete || len(addresses) > maxAddresses
-	return Shown{UUID: id.UUID, Serials: machineid.Serials(raw...), Addresses: addresses[:min(len(addresses), maxAddresses)], Incomplete: incomplete}
+	return Shown{UUID: id.UUID, Serials: machineid.ShownSerials(id.Manufacturer, id.SerialNumber, id.SKU), Addresses: addresses[:min(len(addresses), maxAddresses)], Incomplete: incomplete}
 }
 
 // Input is what is known before an agent is booted.
@@ -115,4 +110,12 @@ func Decide(in Input) Output {
 	}
 	return Output{Store: &policyv1alpha1.BMCIdentity{Serials: v.Serials, PhysicalAddresses: v.Addresses, Incomplete: v.Incomplete,
 		ReadAt: metav1.NewMicroTime(in.Reading.At)}}
+}
+
+// Of is what an inventory keeps of the identity, made where it keeps nothing.
+func Of(i *policyv1alpha1.ServerInventory) *policyv1alpha1.MachineIdentity {
+	if i.Identity == nil {
+		i.Identity = &policyv1alpha1.MachineIdentity{}
+	}
+	return i.Identity
 }

@@ -38,6 +38,8 @@ type Input struct {
 	Unconfirmed bool
 	// Attested is what was written into the inventory for operation attest-disk; nil where nothing was.
 	Attested *Answer
+	// Proved is what was written into the inventory for operation prove; nil where nothing was.
+	Proved *policyv1alpha1.MachineIdentity
 	// NewID names an operation, or a holder, that is recorded now.
 	NewID string
 	// Decision is what was decided about the server, and Move the forced move among it; nil where none was asked for.

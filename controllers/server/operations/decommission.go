@@ -26,6 +26,8 @@ func (d *decision) takesLeave(asked string) bool {
 		d.withdrawDecommission()
 	case asked == v1alpha1.OperationAttestDisk:
 		d.attest()
+	case asked == v1alpha1.OperationProve:
+		d.prove()
 	default:
 		return false
 	}

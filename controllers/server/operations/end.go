@@ -163,7 +163,7 @@ func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
 	switch Asked(s) {
 	case v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize, v1alpha1.OperationDecommission,
-		v1alpha1.OperationRecommission, v1alpha1.OperationAttestDisk:
+		v1alpha1.OperationRecommission, v1alpha1.OperationAttestDisk, v1alpha1.OperationProve:
 		return true
 	}
 	return pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))

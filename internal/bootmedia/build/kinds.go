@@ -48,9 +48,12 @@ var kinds = map[string]kind{
 		modules: slices.Concat(machineModules, []string{
 			"drivers/nvme/target/", "!drivers/nvme/*/*-rdma", "!drivers/nvme/*/*-fc", "!drivers/net/ethernet/mellanox/",
 			"drivers/block/null_blk/", "drivers/block/brd", "drivers/block/loop",
+			// They put something on top of a disk.
+			"drivers/md/md-mod", "drivers/md/raid1", "drivers/md/dm-mod",
 		}),
 		required: []string{"nvme", "nvme-tcp", "nvmet-tcp", "virtio_net", "virtio_blk", "virtio_scsi", "virtio_pci", "sd_mod",
-			"sr_mod", "ata_piix", "isofs", "button", "evdev", "qemu_fw_cfg", "af_packet"},
+			"sr_mod", "ata_piix", "isofs", "button", "evdev", "qemu_fw_cfg", "af_packet",
+			"raid1", "dm-mod"},
 		test: true,
 	},
 }

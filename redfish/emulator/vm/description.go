@@ -23,6 +23,10 @@ type Description struct {
 	SerialNumber string
 	Manufacturer string
 	Model        string
+	// SKU is what Redfish shows; of a Dell it is the service tag.
+	SKU string
+	// SystemSerial and BoardSerial are what the SMBIOS table says; empty for what a machine of the make says.
+	SystemSerial, BoardSerial string
 	// MemoryMiB is the memory (default 512). It is one module, which DIMM describes.
 	MemoryMiB int
 	DIMM      emulator.DIMM
@@ -60,6 +64,12 @@ const (
 	SCSI Bus = "scsi"
 	// USB is a stick, which can be removed.
 	USB Bus = "usb"
+	// LSI is a disk at an LSI 53C895A, for which Debian's cloud kernel has no driver.
+	LSI Bus = "lsi"
+	// NVMeZoned is a zoned namespace whose zones have a size that Linux refuses, so that it shows no disk of it.
+	NVMeZoned Bus = "nvme-zoned"
+	// NVMeDetached is a namespace that is attached to no controller.
+	NVMeDetached Bus = "nvme-detached"
 )
 
 // Disk is a disk of a virtual machine. Either Path or NBD holds its content.
@@ -90,7 +100,8 @@ func (d Description) dimm() emulator.DIMM {
 // drives are disks as the BMC shows them.
 func drives(disks []Disk) []emulator.DriveSpec {
 	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA, ATA: emulator.TransportSATA,
-		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio}
+		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio,
+		LSI: emulator.TransportSAS, NVMeZoned: emulator.TransportPCIe, NVMeDetached: emulator.TransportPCIe}
 	shown := []emulator.DriveSpec{}
 	for _, disk := range disks {
 		shown = append(shown, emulator.DriveSpec{Name: string(disk.Bus) + "-" + disk.Serial, Serial: disk.Serial, Vendor: "QEMU",
@@ -107,7 +118,7 @@ func (d Description) spec() emulator.MachineSpec {
 	}
 	return emulator.MachineSpec{
 		Name: d.Name, Profile: d.Profile, NICs: nics, Drives: drives(d.Disks), Unseen: drives(d.Unseen),
-		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model},
+		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model, SKU: d.SKU},
 		Hardware: emulator.Hardware{CPUModel: "QEMU virtual CPU", Sockets: 1, CoresPerSocket: 1, BIOSVersion: biosVersion,
 			MemoryBytes: int64(d.memoryMiB()) << 20, DIMMs: []emulator.DIMM{d.dimm()}},
 	}

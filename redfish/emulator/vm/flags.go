@@ -5,6 +5,7 @@ package vm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ type files struct {
 func (d Description) flags(identity emulator.Identity, accel string, f files, boot source) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-name", d.Name,
-		"-machine", "q35,accel=" + accel, "-cpu", map[bool]string{true: "host", false: "max"}[accel == "kvm"],
+		"-machine", "q35,accel=" + accel + d.sata(), "-cpu", map[bool]string{true: "host", false: "max"}[accel == "kvm"],
 		"-m", strconv.Itoa(d.memoryMiB()),
 		"-serial", "file:" + f.serial, "-qmp", "unix:" + f.qmp + ",server=on,wait=off",
 	}
@@ -32,14 +33,28 @@ func (d Description) flags(identity emulator.Identity, accel string, f files, bo
 	return append(args, boot.flags...)
 }
 
+// sata leaves the SATA controller of the chipset out where no disk is attached to it: a kernel without its driver takes it for storage
+// that it does not see.
+func (d Description) sata() string {
+	if slices.ContainsFunc(d.Disks, func(disk Disk) bool { return disk.Bus == SATA }) {
+		return ""
+	}
+	return ",sata=off"
+}
+
 func (d Description) smbios(id emulator.Identity) []string {
 	dimm := d.dimm()
-	return []string{
+	system, board := id.DMI()
+	var ofBoard []string
+	if board = cmp.Or(d.BoardSerial, board); board != "" {
+		ofBoard = []string{"-smbios", options("type=2", "manufacturer", id.Manufacturer, "serial", board)}
+	}
+	return append([]string{
 		"-smbios", options("type=0", "vendor", "metalaw", "version", biosVersion),
-		"-smbios", options("type=1", "uuid", id.UUID, "serial", id.SerialNumber, "manufacturer", id.Manufacturer, "product", id.Model),
+		"-smbios", options("type=1", "uuid", id.UUID, "serial", cmp.Or(d.SystemSerial, system), "manufacturer", id.Manufacturer, "product", id.Model),
 		"-smbios", options("type=17", "loc_pfx", dimm.Locator, "manufacturer", dimm.Manufacturer,
 			"serial", dimm.SerialNumber, "part", dimm.PartNumber),
-	}
+	}, ofBoard...)
 }
 
 // options joins what is not empty as QEMU wants it: a comma in a value is doubled.
@@ -84,6 +99,9 @@ func (d Description) networkFlags(f files, boot source) []string {
 	return args
 }
 
+// namespaceFlags make a namespace one that Linux shows no disk of. It refuses zones whose size is no power of two.
+var namespaceFlags = map[Bus]string{NVMeZoned: "zoned=on,zoned.zone_size=3M,zoned.zone_capacity=3M", NVMeDetached: "detached=on"}
+
 func (d Description) diskFlags(boot source) []string {
 	var args []string
 	scsi, usb, sata, ata := false, false, 0, 0
@@ -122,6 +140,14 @@ func (d Description) diskFlags(boot source) []string {
 				args = append(args, "-device", "qemu-xhci,id=usb0")
 			}
 			usb, device = true, "usb-storage,bus=usb0.0,removable=on"
+		case LSI:
+			args = append(args, "-device", fmt.Sprintf("lsi53c895a,id=lsi%d", i))
+			device = fmt.Sprintf("scsi-hd,bus=lsi%d.0", i)
+		case NVMeZoned, NVMeDetached:
+			args = append(args, "-device", fmt.Sprintf("nvme-subsys,id=subsys%d", i),
+				"-device", options(fmt.Sprintf("nvme,id=nvme%d,subsys=subsys%d", i, i), "serial", disk.Serial), "-drive", drive,
+				"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=disk%d,%s", i, i, namespaceFlags[disk.Bus]))
+			continue
 		default:
 			device = "nvme"
 		}

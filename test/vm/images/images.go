@@ -22,6 +22,8 @@ const (
 	Workload = "workload"
 	// ProbeRemote is the agent on a machine that has its virtio disk as a remote one too, over NVMe/TCP.
 	ProbeRemote = "probe-remote"
+	// ProbeHeld is the agent on a machine whose virtio disk is held by a RAID array with a mapping on top.
+	ProbeHeld = "probe-held"
 	// ProbeFull is the agent with the kernel and the drivers of real machines: what users get.
 	ProbeFull = "probe-full"
 )
@@ -51,6 +53,7 @@ func Load(root, dir string) (map[string]bootprovider.Image, error) {
 	// An archive that is not compressed must come first, and rdinit chooses its program instead of the agent.
 	all[Workload] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: beside, Arguments: "rdinit=/workload"}
 	all[ProbeRemote] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: beside, Arguments: "rdinit=/remote"}
+	all[ProbeHeld] = bootprovider.Image{Kernel: probe.Kernel, Initramfs: beside, Arguments: "rdinit=/held"}
 	return all, nil
 }
 
@@ -69,6 +72,7 @@ func pack(root, dir string) (string, error) {
 	archive, err := bootmedia.Cpio(map[string]bootmedia.File{
 		"workload": {Mode: 0o755, Content: content},
 		"remote":   {Mode: fs.ModeSymlink | 0o777, Content: []byte("workload")},
+		"held":     {Mode: fs.ModeSymlink | 0o777, Content: []byte("workload")},
 	})
 	if err != nil {
 		return "", err

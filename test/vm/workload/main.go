@@ -4,7 +4,7 @@
 
 // Command workload is the operating system of a tenant in the tests of virtual machines: it runs as /workload of the agent's own
 // initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed. As
-// /remote it connects a remote disk and becomes the agent.
+// /remote it connects a remote disk and becomes the agent, as /held it puts a RAID array and a mapping on a disk and becomes the agent.
 package main
 
 import (
@@ -39,8 +39,11 @@ var drivers = []string{"virtio_pci", "nvme", "virtio_blk", "virtio_scsi", "ahci"
 
 func main() {
 	console := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "workload: "+format+"\n", args...) }
-	if os.Args[0] == "/remote" {
+	switch os.Args[0] {
+	case "/remote":
 		connectRemote(console)
+	case "/held":
+		holdByArray(console)
 	}
 	if err := prepare(drivers); err != nil {
 		console("failed: %v", err)

@@ -25,10 +25,25 @@ func connectRemote(console func(string, ...any)) {
 	} else {
 		console("a remote disk is connected")
 	}
+	becomeAgent(console)
+}
+
+func becomeAgent(console func(string, ...any)) {
 	// The agent knows by this that it is the first process of a machine, not of a container.
 	_ = unix.Unmount("/proc", unix.MNT_DETACH)
 	console("failed: %v", unix.Exec("/init", []string{"/init"}, os.Environ()))
 	select {}
+}
+
+// waitFor waits for a device file, and returns its number.
+func waitFor(device string) (uint64, error) {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		var found unix.Stat_t
+		err := unix.Stat(device, &found)
+		if err == nil || time.Since(began) > most {
+			return found.Rdev, err
+		}
+	}
 }
 
 func remote() error {

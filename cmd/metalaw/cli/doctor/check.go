@@ -72,12 +72,15 @@ type view struct {
 
 	protections    protectionState
 	protectionsErr error
+
+	identities    identityState
+	identitiesErr error
 }
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
-	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored,
+	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
 	checkHidden, checkProtections,
 }
 

@@ -155,6 +155,7 @@ var holding = []fault{
 	{v1alpha1.ConditionRestoredDoubt, metav1.ConditionTrue},
 	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
 	{v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue},
+	{v1alpha1.ConditionIdentityUnproven, metav1.ConditionTrue},
 	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
 	{v1alpha1.ConditionBMCReachable, metav1.ConditionFalse},
 	{v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue},
