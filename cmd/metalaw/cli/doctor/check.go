@@ -70,6 +70,9 @@ type view struct {
 	maintenance    maintenanceState
 	maintenanceErr error
 
+	protections    protectionState
+	protectionsErr error
+
 	identities    identityState
 	identitiesErr error
 }
@@ -78,6 +81,7 @@ type view struct {
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
 	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
+	checkHidden, checkProtections,
 }
 
 // judge makes every check.

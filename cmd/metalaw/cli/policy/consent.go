@@ -36,6 +36,7 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 		}
 		one := q.already(head, others)
 		if one == nil {
+			tellHidden(ctx, t, c, q.files)
 			return false, r.fit(ctx, t, q)
 		}
 		if !one.AwaitsReplicas() {
@@ -47,6 +48,7 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 		t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
 		return !r.wait, nil
 	case policyv1alpha1.LabelCanary:
+		tellHidden(ctx, t, c, q.files)
 		return false, r.tellScope(ctx, t, c, q)
 	}
 	return false, nil

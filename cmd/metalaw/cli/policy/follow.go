@@ -17,6 +17,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/canary"
 )
 
@@ -29,6 +30,8 @@ type request struct {
 	revision string
 	// before are the revisions as they were.
 	before []policyv1alpha1.PolicyRevision
+	// files are what the head holds; nil where they are not whole.
+	files bundle.Files
 	// anew says that the head was labelled active before, and record is what admission wrote of this activation; empty where it wrote
 	// nothing.
 	anew   bool
@@ -257,11 +260,15 @@ func (r *rollout) remains(q *request) string {
 
 // ask remembers what there is before a head is brought to a stage.
 func ask(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change, revision string) (*request, error) {
-	digest, _, err := digestOf(ctx, c, head)
+	files, err := filesOf(ctx, c, head)
 	if err != nil {
 		return nil, err
 	}
+	digest := ""
+	if files != nil {
+		digest = files.Digest()
+	}
 	all, err := revisions(ctx, c)
 	return &request{change: to, head: head.Name, bundle: head.Labels[policyv1alpha1.BundleLabel], digest: digest, revision: revision,
-		before: all}, err
+		before: all, files: files}, err
 }

@@ -68,7 +68,8 @@ func promoteCommand() *cobra.Command {
 			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed. A canary that has paused " +
 			"itself comes into force for all only after a confirmation, or with --yes. Where " +
 			"the revision is in force already, it says so and leaves it as it is. A canary or a promotion that does not come about within " +
-			"three seconds says what it waits for.\n\n" +
+			"three seconds says what it waits for. " +
+			"Of a bundle with wipe.hidden: Fail it says how many servers that would stop, and of how many it is not known.\n\n" +
 			"Exit codes: 0 the label is set, and with --wait the manager agrees. 1 it was refused, is kept by another program, " +
 			"did not come about in time, or was interrupted. 2 the command line makes no sense.",
 		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +

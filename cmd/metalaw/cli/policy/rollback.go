@@ -239,6 +239,15 @@ func only(all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRe
 
 // digestOf is the digest of what a head holds, as the manager puts it together; false where that is not whole.
 func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (digest string, whole bool, err error) {
+	files, err := filesOf(ctx, c, head)
+	if err != nil || files == nil {
+		return "", false, err
+	}
+	return files.Digest(), true, nil
+}
+
+// filesOf are the files of a head, as the manager puts them together; nil where they are not whole.
+func filesOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (_ bundle.Files, err error) {
 	files, found := bundle.Assemble(head.Name, head.Data, func(holder, file string) (string, bool) {
 		part := &corev1.ConfigMap{}
 		if getErr := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); getErr != nil {
@@ -251,9 +260,9 @@ func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (dig
 		return text, ok && part.Labels[policyv1alpha1.BundlePartLabel] == head.Labels[policyv1alpha1.BundleLabel]
 	})
 	if err != nil || found.HasErrors() || len(head.BinaryData) > 0 {
-		return "", false, err
+		return nil, err
 	}
-	return files.Digest(), true, nil
+	return files, nil
 }
 
 // mostNames is how many names are tried for a ConfigMap that is made anew.
