@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -28,13 +29,18 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
+	"github.com/metalaw/metalaw/controllers/leading"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/readiness"
+	"github.com/metalaw/metalaw/controllers/restored"
 	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/controllers/rivals"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/controllers/server"
+	"github.com/metalaw/metalaw/controllers/server/census"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -80,15 +86,30 @@ type Options struct {
 	Unadmitted bool
 	// Fleet is the index of the fleet that admission in this process asks as well; where it is nil the scheduler has its own.
 	Fleet *informer.Informer
+	// StoreLook is the time between two looks whether the cluster's store was restored; default 30 s.
+	StoreLook time.Duration
+	// Now is the wall clock; time.Now where it is nil. Counted is counted time; default that of this process.
+	Now     func() time.Time
+	Counted *counted.Clock
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
+	// Leader fences each write to a BMC by the Lease of the leader election; nil where no process is elected.
+	Leader *leading.Leader
+}
+
+func (o *Options) setDefaults() {
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+	if o.Counted == nil {
+		start := time.Now()
+		o.Counted = counted.NewClock(start, func() time.Duration { return time.Since(start) })
+	}
 }
 
 // Setup adds every controller to the manager. The manager's cache must not have started.
 func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Options) error {
-	if o.Metrics == nil {
-		o.Metrics = metrics.Registry
-	}
+	o.setDefaults()
 	if err := fieldindex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -104,18 +125,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
+	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics, Now: o.Now, Counted: o.Counted})
 	if err != nil {
+		return err
+	}
+	if err := restored.Setup(mgr, restored.Options{Interval: o.StoreLook, Metrics: o.Metrics}); err != nil {
 		return err
 	}
 	requests, err := newRequestMetrics(o.Metrics)
 	if err != nil {
 		return err
 	}
-	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
+	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace, Now: o.Now, Counted: o.Counted}
 	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
-		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
-	if err := mgr.Add(givingSessionsBack(pool, beat)); err != nil {
+		Fence: fence(o.Leader), Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
+	if err := errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader)); err != nil {
 		return err
 	}
 	writers := newAdmitted(mgr, o.Admission)
@@ -125,8 +149,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := endpoint.Setup(writers, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
 		return err
 	}
+	shown := rivals.New()
 	if err := bmc.Setup(writers, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll,
-		Absent: beat.Absent, Gate: gate}); err != nil {
+		Absent: beat.Absent, Gate: gate, Rivals: shown}); err != nil {
 		return err
 	}
 	claims, err := scheduler.Setup(ctx, writers, scheduler.Options{Bundles: store, Fleet: o.Fleet, ObserveOnly: o.ObserveOnly})
@@ -134,14 +159,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	store.Changed(claims.Wake)
-	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
+	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers, Counted: o.Counted, Now: o.Now}); err != nil {
 		return err
 	}
 	if err := maintenance.Setup(writers, maintenance.Options{Mode: o.Maintenance, Bundles: store, Gate: gate, Namespace: o.Namespace,
 		Unadmitted: o.Unadmitted, Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
+	return setupServers(writers, store, shadows, probation, pool, beat, gate, shown, o)
 }
 
 // setupUpkeep adds what follows from the condition of machines: taints, and proposals to take a server out of service.
@@ -153,16 +178,16 @@ func setupUpkeep(mgr ctrl.Manager, store *revision.Store, o Options) error {
 }
 
 func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, probation *revision.Probation, pool *redfish.Pool,
-	beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options,
+	beat *heartbeat.Heartbeat, gate *fleet.Gate, shown *rivals.Memory, o Options,
 ) error {
 	if err := setupUpkeep(mgr, store, o); err != nil {
 		return err
 	}
-	counted, err := server.NewMetrics(o.Metrics)
+	measured, err := server.NewMetrics(o.Metrics)
 	if err != nil {
 		return err
 	}
-	if err := o.Metrics.Register(server.NewStates(mgr.GetCache(), store)); err != nil {
+	if err := o.Metrics.Register(census.New(mgr.GetCache(), store.Active)); err != nil {
 		return err
 	}
 	resolve := func(ctx context.Context, b *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error) {
@@ -170,7 +195,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 	}
 	return server.Setup(mgr, server.Options{
 		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,
-		Clients: pool, Metrics: counted, Outage: beat.Outage,
+		Clients: pool, Metrics: measured, Outage: beat.Outage, Counted: o.Counted, Now: o.Now, Rivals: shown,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, MediaURL: strings.TrimSuffix(o.MediaURL, "/"), SteadyPoll: o.SteadyPoll, Workers: o.Workers,
 		PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, NoReleaseGrace: o.NoReleaseGrace,

@@ -19,7 +19,7 @@ func (o Observation) attested() bool {
 		return false
 	}
 	s := o.Server
-	released, _ := Released(s, o.Settings.ReleaseGrace, o.Now)
+	released, _ := Released(s, o.Settings.ReleaseGrace, o.CountedNow)
 	unheld := s.Spec.ServerClaimRef == nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == "" && o.Inventory.Custody.LastHolder == nil
 	return released || unheld
 }

@@ -27,6 +27,8 @@ var axioms = []engine.Axiom{
 		Doc: "A wipe that runs has not ended."},
 	{Holds: `!wipe.verified || !wipe.failed`,
 		Doc: "A wipe ends in one way."},
+	{Holds: `!wipe.excusedOnly || wipe.verified`,
+		Doc: "A wipe that erased nothing, because the policy excuses every disk, ended well."},
 	{Holds: `wipe.entry != -1 || (!wipe.running && !wipe.verified && !wipe.failed)`,
 		Doc: "Without a word about a wipe there is none."},
 	{Holds: `probe.entry != -1 || !probe.complete`,

@@ -35,7 +35,8 @@ func drawn(r *rand.Rand) Observation {
 	s.Annotations[v1alpha1.ClaimUIDAnnotation] = []string{"", "1", "2"}[r.Intn(3)]
 	if maybe() {
 		s.Annotations[v1alpha1.ReleasedClaimAnnotation] = []string{"1", "2"}[r.Intn(2)]
-		s.Annotations[v1alpha1.ReleasedAtAnnotation] = noon.Format(time.RFC3339)
+		o.CountedNow = tenHours
+		s.Annotations[v1alpha1.ReleasedCountedAnnotation] = []string{"", "9h59m", "8h", "11h", v1alpha1.ReleasedNoGrace}[r.Intn(5)]
 		o.Settings.ReleaseGrace = time.Duration(r.Intn(2)) * time.Hour
 	}
 	if maybe() {

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/internal/restored"
 )
 
 // MaxPriority caps v1alpha1.PriorityAnnotation in both directions.
@@ -101,7 +102,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 		Power:       string(s.Status.PowerState),
 		Taints:      taintsOf(s),
 		Claimed:     s.Spec.ServerClaimRef != nil,
-		Unclaimable: s.Spec.Unclaimable || v1alpha1.Ignored(s),
+		Unclaimable: s.Spec.Unclaimable || v1alpha1.Ignored(s) || restored.Marked(s),
 		InService:   s.Spec.ServerMaintenanceRef != nil,
 		Deleting:    !s.DeletionTimestamp.IsZero(),
 	}

@@ -50,6 +50,7 @@ var domains = map[string][]engine.Value{
 	"wipe.running":          bools(),
 	"wipe.verified":         bools(),
 	"wipe.failed":           bools(),
+	"wipe.excusedOnly":      bools(),
 	"wipe.attested":         bools(),
 	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
 	"maintenance.granted":   bools(),
@@ -180,6 +181,7 @@ func (v *valuation) possible() bool {
 		(!v.is("boot.unheard") || ((v.has("boot.purpose", "Probe") || v.has("boot.purpose", "Wipe")) && !v.thisEntrys("wipe.entry"))) &&
 		(!v.is("probe.dataFound") || (v.thisEntrys("probe.entry") && v.is("probe.complete"))) &&
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
+		(!v.is("wipe.excusedOnly") || v.is("wipe.verified")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
 		(!v.is("maintenance.ours") || v.is("maintenance.granted")) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")

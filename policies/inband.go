@@ -8,9 +8,13 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/restored"
 )
 
 // heard says that the agent which this entry booted gave a sign of life: a report, a phase, a key, or a word about a wipe.
@@ -26,7 +30,7 @@ func (o Observation) heard(entry int64) bool {
 
 // believes says that a report counts: it came with a token, or the policy asks for none.
 func (o Observation) believes(r *policyv1alpha1.ProbeReport) bool {
-	return !r.Unauthenticated || o.Settings.AllowUnauthenticated
+	return !r.Unauthenticated || o.Settings.AllowUnauthenticated && o.doubt() == restored.None
 }
 
 // unheard says that the machine was on for boot.firstWord, and that the agent which this entry booted was not heard.
@@ -50,13 +54,21 @@ func (o Observation) untilFirstWord(purpose string) (left time.Duration, waits b
 	if !ours || l == nil || l.SeenOnAt == nil || o.heard(l.Entry) {
 		return 0, false
 	}
-	since := l.SeenOnAt.Time
-	if r := l.Request; r != nil && r.Entry == l.Entry && r.Action == v1alpha1.PowerActionOn && r.AskedAt.After(since) {
-		since = r.AskedAt.Time
+	on := o.since(l.SeenOnCounted, l.SeenOnAt.Time)
+	if r := l.Request; r != nil && r.Entry == l.Entry && r.Action == v1alpha1.PowerActionOn {
+		on = min(on, o.since(r.AskedCounted, r.AskedAt.Time))
 	}
-	lost := max(0, o.Now.Sub(l.EnteredAt.Time)-o.Counted)
+	lost := max(0, o.since(l.EnteredCounted, l.EnteredAt.Time)-o.Counted)
 	word := o.Settings.Boot.For(o.Server.Status.Manufacturer, o.Server.Status.Model).FirstWord
-	return word + lost - o.Now.Sub(since), true
+	return word + lost - on, true
+}
+
+// since is how long ago something was recorded: by counted time where that tells, else by the wall clock.
+func (o Observation) since(at metav1.Duration, recorded time.Time) time.Duration {
+	if age, ok := o.CountedNow.Since(counted.From(at)); ok {
+		return age
+	}
+	return o.Now.Sub(recorded)
 }
 
 // LastPhase is what the agent of an entry said last that it is doing; nil where it said nothing.
@@ -67,8 +79,8 @@ func LastPhase(inv *policyv1alpha1.ServerInventory, entry int64) *policyv1alpha1
 	return inv.Phase
 }
 
-// dataFound says that the report of this entry shows a fixed disk with which the machine may not be offered.
-func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 }
+// dataFound says that the report of this entry shows a disk, or storage that no disk shows, with which the machine may not be offered.
+func (o Observation) dataFound() bool { return len(DataOn(o)) > 0 || len(HiddenOn(o)) > 0 }
 
 // DataOn are the disks of the report of this entry with which the machine may not be offered, by what offer.accepts says.
 func DataOn(o Observation) []policyv1alpha1.BlockDevice {
@@ -83,11 +95,17 @@ func DataOn(o Observation) []policyv1alpha1.BlockDevice {
 	var found []policyv1alpha1.BlockDevice
 	for i := range r.Data.Storage {
 		d := &r.Data.Storage[i]
-		if !d.Removable && !d.Remote() && !o.Excused(d) && !o.accepts(d) {
+		if !d.Remote() && !o.Excused(d) && o.counts(d) && !o.accepts(d) {
 			found = append(found, *d)
 		}
 	}
 	return found
+}
+
+// counts says that data on a disk keeps a machine from being offered: it is a fixed one, or a removable medium that is to be erased.
+func (o Observation) counts(d *policyv1alpha1.BlockDevice) bool {
+	erased := o.Settings.Wipe.Removable == bundle.RemovableErase && d.RemovableMedium()
+	return !d.Removable || erased && d.Content != policyv1alpha1.ContentBlank
 }
 
 // maxFound is how many disks are named.
@@ -120,6 +138,9 @@ func (o Observation) Excused(d *policyv1alpha1.BlockDevice) bool {
 
 // accepts says that a machine may be offered with a disk as it was read.
 func (o Observation) accepts(d *policyv1alpha1.BlockDevice) bool {
+	if o.doubt() != restored.None {
+		return o.acceptsInDoubt(d)
+	}
 	if o.Settings.Accepts(bundle.AcceptWiped) && o.wiped(d) {
 		return true
 	}
@@ -141,22 +162,13 @@ func (o Observation) wiped(d *policyv1alpha1.BlockDevice) bool {
 		return false
 	}
 	for i := range w.Disks {
-		if e := &w.Disks[i]; sameDisk(d, e) && (w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified) {
+		e := &w.Disks[i]
+		counts := w.Entry == o.Server.Status.Lifecycle.Entry || e.State == policyv1alpha1.DiskVerified
+		if counts && policyv1alpha1.SameDisk(d.RememberedDisk(), e.RememberedDisk()) {
 			return true
 		}
 	}
 	return false
-}
-
-// sameDisk compares the strongest identity that both have.
-func sameDisk(d *policyv1alpha1.BlockDevice, e *policyv1alpha1.DiskWipe) bool {
-	switch {
-	case d.WWID != "" && e.WWID != "":
-		return d.WWID == e.WWID
-	case d.Serial != "" && e.Serial != "":
-		return d.Serial == e.Serial
-	}
-	return d.WWID == "" && d.Serial == "" && d.Name != "" && d.Name == e.Name
 }
 
 // inventoryFacts are the differences between the last two reports.

@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // Words of facts.
@@ -23,10 +24,14 @@ const (
 type Observation struct {
 	Server *v1alpha1.Server
 	// Counted is the time that counts in the present entry.
-	Counted  time.Duration
-	Now      time.Time
-	Settings bundle.Settings
-	System   SystemReading
+	Counted time.Duration
+	Now     time.Time
+	// CountedNow is Now in counted time; zero where that is not known.
+	CountedNow counted.Time
+	// WipeHeard is when this process first saw the last word of a wipe; zero where that is to be told by its time.
+	WipeHeard time.Time
+	Settings  bundle.Settings
+	System    SystemReading
 	// Claim is the claim that spec.serverClaimRef names; nil where it was not found.
 	Claim *v1alpha1.ServerClaim
 	// Boot is the boot configuration of the present entry; nil where there is none.
@@ -57,6 +62,7 @@ func (o Observation) Facts() *Facts {
 		Maintenance: o.maintenanceFacts(),
 	}
 	f.Boot.Unheard = o.unheard(f)
+	o.inDoubt(f)
 	f.Lifecycle.Marks = withStranger(f, KeptStranger(o.Inventory))
 	return f
 }
@@ -140,26 +146,6 @@ func Armed(boot *v1alpha1.ServerBootConfiguration) bool {
 	return c != nil && c.ObservedGeneration == boot.Generation
 }
 
-// Released says that a durable record names the last holder of a server and that the grace period is over; otherwise it
-// says how long the grace period still lasts, 0 where there is no record.
-func Released(s *v1alpha1.Server, grace time.Duration, now time.Time) (released bool, remaining time.Duration) {
-	if !v1alpha1.ReleaseRecorded(s) {
-		return false, 0
-	}
-	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
-	if err != nil {
-		return grace == 0, 0
-	}
-	remaining = grace - now.Sub(at)
-	return remaining <= 0, max(0, remaining)
-}
-
-// ReleaseEffective is when the recorded release of a server takes effect, or did; false where there is no record, or none that tells.
-func ReleaseEffective(s *v1alpha1.Server, grace time.Duration) (at time.Time, ok bool) {
-	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
-	return at.Add(grace).UTC(), err == nil && v1alpha1.ReleaseRecorded(s)
-}
-
 // BootedForClaim says that a server which a claim found free was since switched on to boot what the claim asks for. Of one
 // that came into the claim's hands otherwise, such as by a backup or from another operator, nobody knows better.
 func BootedForClaim(s *v1alpha1.Server) bool {
@@ -180,7 +166,7 @@ func Bound(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 
 func (o Observation) claimFacts() ClaimFacts {
 	hasRecord := v1alpha1.ReleaseRecorded(o.Server)
-	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.Now)
+	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.CountedNow)
 	f := ClaimFacts{Released: released, Power: none}
 	f.Bound = !hasRecord && Bound(o.Server, o.Claim)
 	f.Binding = !hasRecord && o.Server.Spec.ServerClaimRef != nil && o.Claim != nil && o.Claim.Spec.ServerRef == nil &&
@@ -205,7 +191,7 @@ func (o Observation) probeFacts() ProbeFacts {
 		return ProbeFacts{Entry: -1}
 	}
 	r := o.Inventory.Report
-	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r), DataFound: o.dataFound()}
+	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r) && ListAwaitedIn(o) == 0, DataFound: o.dataFound()}
 }
 
 func (o Observation) wipeFacts() WipeFacts {
@@ -215,7 +201,7 @@ func (o Observation) wipeFacts() WipeFacts {
 	}
 	w := o.Inventory.Wipe
 	f.Entry = w.Entry
-	f.Running = w.State == policyv1alpha1.WipeRunning && o.Now.Sub(w.UpdatedAt.Time) < policyv1alpha1.WipeSilence
+	f.Running = WipeQuietIn(o.Inventory, o.WipeHeard, o.Now) > 0
 	f.Verified = w.State == policyv1alpha1.WipeVerified
 	f.Failed = w.State == policyv1alpha1.WipeFailed
 	f.ExcusedOnly = w.ExcusedOnly
@@ -233,12 +219,16 @@ func (o Observation) unbootable(f WipeFacts) WipeFacts {
 	return f
 }
 
-// WipeQuietIn is how long a running wipe still counts as running without another word; 0 where none runs.
-func WipeQuietIn(inv *policyv1alpha1.ServerInventory, now time.Time) time.Duration {
+// WipeQuietIn is how long a running wipe still counts as running without another word; 0 where none runs. heard is when this
+// process first saw its last word, because the word bears the clock of another process; zero takes that.
+func WipeQuietIn(inv *policyv1alpha1.ServerInventory, heard, now time.Time) time.Duration {
 	if inv == nil || inv.Wipe == nil || inv.Wipe.State != policyv1alpha1.WipeRunning {
 		return 0
 	}
-	return max(0, policyv1alpha1.WipeSilence-now.Sub(inv.Wipe.UpdatedAt.Time))
+	if heard.IsZero() {
+		heard = inv.Wipe.UpdatedAt.Time
+	}
+	return max(0, policyv1alpha1.WipeSilence-now.Sub(heard))
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -45,6 +46,9 @@ func annotated(name, value string) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) { s.Annotations[name] = value }
 }
 
+// tenHours is a counted time.
+const tenHours = counted.Time(10 * time.Hour)
+
 func TestClaimFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *v1alpha1.Server
@@ -67,17 +71,17 @@ func TestClaimFacts(t *testing.T) {
 		"is no longer bound once the release is recorded, though the claim is still there": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1")), web("1", "r1"), 0, ClaimFacts{Released: true, Power: "None"}},
 		"is not yet released within the grace period": {
-			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedAtAnnotation, "2026-05-01T11:30:00Z")),
+			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "9h30m")),
 			nil, time.Hour, ClaimFacts{Power: "None"}},
 		"is released after the grace period": {
-			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedAtAnnotation, "2026-05-01T10:30:00Z")),
+			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "8h30m")),
 			nil, time.Hour, ClaimFacts{Released: true, Power: "None"}},
 		"is not released after a grace period whose beginning cannot be read": {
-			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedAtAnnotation, "yesterday")),
+			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "yesterday")),
 			nil, time.Hour, ClaimFacts{Power: "None"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Observation{Server: c.server, Claim: c.claim, Now: noon, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required"}}
+			o := Observation{Server: c.server, Claim: c.claim, Now: noon, CountedNow: tenHours, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required"}}
 			if diff := cmp.Diff(c.want, o.Facts().Claim); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

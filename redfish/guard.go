@@ -23,19 +23,26 @@ func WithGuard(ctx context.Context, guard func(ctx context.Context) error) conte
 	return context.WithValue(ctx, guardKey{}, guard)
 }
 
-// armed returns the context for a request that the guard is about. The login that may precede the request is not.
+// armed returns the context for a request that the guard and the fence are about. The login that may precede the request is not.
 func armed(ctx context.Context, method string) context.Context {
-	guard := ctx.Value(guardKey{})
-	if guard == nil || !writes(method) {
+	if !writes(method) {
 		return ctx
 	}
+	guard, _ := ctx.Value(guardKey{}).(func(context.Context) error)
 	return context.WithValue(ctx, armedKey{}, guard)
 }
 
-// guarded asks the guard of a request that has its place and goes out next.
-func guarded(next roundTrip) roundTrip {
+// guarded asks the guard of a request that has its place and goes out next, and then the fence of the pool.
+func guarded(fence func(context.Context) error, next roundTrip) roundTrip {
 	return func(req *http.Request) (*http.Response, error) {
-		if check, ok := req.Context().Value(armedKey{}).(func(context.Context) error); ok && check != nil {
+		guard, isWrite := req.Context().Value(armedKey{}).(func(context.Context) error)
+		if !isWrite {
+			return next(req)
+		}
+		for _, check := range []func(context.Context) error{guard, fence} {
+			if check == nil {
+				continue
+			}
 			if err := check(req.Context()); err != nil {
 				return nil, &NotAskedError{What: req.Method + " " + redactPath(req.URL.Path), Err: err}
 			}

@@ -141,3 +141,44 @@ func TestAGuardThatSaysNoDoesNotCountAsAFailureOfTheBMC(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheFenceOfAPoolIsAskedLastBeforeEveryWrite(t *testing.T) {
+	lost := errors.New("another process leads")
+	for name, write := range everyWrite {
+		t.Run(name, func(t *testing.T) {
+			f := writable(t)
+			var order []string
+			passes := true
+			c := f.warm(t, PoolOptions{Fence: func(context.Context) error {
+				order = append(order, "fence")
+				if !passes {
+					return lost
+				}
+				return nil
+			}})
+			guard := WithGuard(t.Context(), func(context.Context) error { order = append(order, "guard"); return nil })
+			if err := write(guard, c); err != nil {
+				t.Fatal(err)
+			}
+			for i, asked := range order {
+				if want := []string{"guard", "fence"}[i%2]; asked != want {
+					t.Fatalf("asked %q", order)
+				}
+			}
+			if sent := len(f.seen("POST", "PATCH", "DELETE")); len(order) != 2*sent {
+				t.Errorf("asked %q for %d writes", order, sent)
+			}
+		})
+		t.Run(name+" does not pass it", func(t *testing.T) {
+			f := writable(t)
+			c := f.warm(t, PoolOptions{Fence: func(context.Context) error { return lost }})
+			before := len(f.seen("POST", "PATCH", "DELETE"))
+			if err := write(t.Context(), c); !errors.Is(err, lost) || MayHaveHappened(err) {
+				t.Errorf("error %v", err)
+			}
+			if sent := f.seen("POST", "PATCH", "DELETE"); len(sent) != before {
+				t.Errorf("sent %q", sent)
+			}
+		})
+	}
+}

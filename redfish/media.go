@@ -121,7 +121,7 @@ func (c *client) InsertMedia(ctx context.Context, uri string, want Identity, med
 	if _, _, err := op.checked(uri, want); err != nil {
 		return err
 	}
-	return withoutURL(drives[0].insert(op, media.URL), media.URL)
+	return withoutURL(insertable(drives).insert(op, media.URL), media.URL)
 }
 
 // makeRoom ejects what may be replaced, and says whether the image is in already.

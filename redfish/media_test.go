@@ -166,6 +166,7 @@ func TestDrivesOfSeveralSystemsInOneListAreNotUsed(t *testing.T) {
 var treeDrives = map[string]string{
 	"dell-r750-idrac9":   "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1 /redfish/v1/Systems/System.Embedded.1/VirtualMedia/2",
 	"hpe-dl325-ilo5":     "/redfish/v1/Managers/1/VirtualMedia/2",
+	"lenovo-sr670-xcc1":  "/redfish/v1/Managers/1/VirtualMedia/RDOC1 /redfish/v1/Managers/1/VirtualMedia/RDOC2 /redfish/v1/Managers/1/VirtualMedia/EXT1",
 	"lenovo-sr670v2-xcc": "/redfish/v1/Systems/1/VirtualMedia/EXT1",
 	"nvidia-gb200":       "/redfish/v1/Managers/BMC_0/VirtualMedia/USB2 /redfish/v1/Managers/BMC_0/VirtualMedia/USB1",
 	"supermicro-821ge":   "/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1",
@@ -205,6 +206,14 @@ func TestRealTreesShowTheirVirtualDrives(t *testing.T) {
 			}
 			if err := bmc.InsertMedia(t.Context(), m.SystemURI(), self, MediaRequest{URL: imageOne, Ours: service}); err != nil || len(m.Media()) != 1 {
 				t.Errorf("insert: %v, in the drives: %v", err, m.Media())
+			}
+			if states, err = bmc.Media(t.Context(), m.SystemURI()); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range states {
+				if s.Inserted && (strings.Contains(s.URI, "/RDOC") || strings.Contains(s.URI, "/Remote")) {
+					t.Errorf("the image is in %s, which takes none by URL", s.URI)
+				}
 			}
 			if err := bmc.EjectMedia(t.Context(), m.SystemURI(), self, service); err != nil || len(m.Media()) != 0 {
 				t.Errorf("eject: %v, in the drives: %v", err, m.Media())

@@ -127,6 +127,18 @@ func drivesIn(o *operation, collection string) ([]*mediaDrive, error) {
 	return drives, nil
 }
 
+// insertable is the drive that takes an image by its URL: the first, but for XCC, whose RDOC and Remote drives take none
+// and may come first (pubs.lenovo.com/xcc-restapi, "Insert/Eject a virtual media").
+func insertable(drives []*mediaDrive) *mediaDrive {
+	for _, d := range drives {
+		id := strings.ToLower(lastSegment(d.uri))
+		if !strings.HasPrefix(id, "rdoc") && !strings.HasPrefix(id, "remote") {
+			return d
+		}
+	}
+	return drives[0]
+}
+
 // inserted reports whether a drive holds an image. Supermicro goes on showing the former Image with NotConnected
 // (ansible-collections/community.general pull request 7470).
 func (d *mediaDrive) inserted() bool {

@@ -59,6 +59,9 @@ type PoolOptions struct {
 	// Orphans says that a former process, which was killed, may have left sessions behind: then the first login of each
 	// BMC looks for one, and does without a session of its own until that one has expired. It may block; nil says no.
 	Orphans func() bool
+	// Fence is asked right before each POST, PATCH and DELETE that is not about sessions, after the check of WithGuard. An error
+	// keeps the request from being sent, as one of that check does. Nil lets every write pass.
+	Fence func(ctx context.Context) error
 	// OnRequest is called after each request that went out, with one of the Outcome constants; it must not block.
 	OnRequest func(key, method, outcome string, took time.Duration)
 }

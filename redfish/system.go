@@ -35,6 +35,7 @@ type systemDoc struct {
 	Actions            object[systemActions]
 	EthernetInterfaces link
 	VirtualMedia       link
+	Storage            link
 	Links              object[struct{ ManagedBy list[link] }]
 	Settings           object[struct{ SettingsObject link }] `json:"@Redfish.Settings"`
 }

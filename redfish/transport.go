@@ -115,7 +115,7 @@ func newWire(e Endpoint, perBMC int, open *openWires) (*wire, error) {
 func chain(key func() string, address string, options PoolOptions, fleet chan struct{}, out roundTrip) http.RoundTripper {
 	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
 	next := observed(key, address, options, wholeBody(options.BodyLimit, out))
-	next = guarded(guard.meter(deadline(options.RequestTimeout, next)))
+	next = guarded(options.Fence, guard.meter(deadline(options.RequestTimeout, next)))
 	next = limited(make(chan struct{}, options.PerBMC), "this BMC", limited(fleet, "the fleet", next))
 	return guard.gate(next)
 }

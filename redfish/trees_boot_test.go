@@ -15,6 +15,7 @@ var treeManagers = map[string]string{
 	"cray-ex235n":        "/redfish/v1/Managers/BMC",
 	"dell-r750-idrac9":   "/redfish/v1/Managers/iDRAC.Embedded.1",
 	"hpe-dl325-ilo5":     "/redfish/v1/Managers/1",
+	"lenovo-sr670-xcc1":  "/redfish/v1/Managers/1",
 	"lenovo-sr670v2-xcc": "/redfish/v1/Managers/1",
 	"nvidia-dgx-h100":    "/redfish/v1/Managers/BMC",
 	"nvidia-gb200":       "/redfish/v1/Managers/BMC_0",
@@ -31,6 +32,7 @@ var treeOverrides = map[string]struct {
 }{
 	"dell-r750-idrac9":   {"/redfish/v1/Systems/System.Embedded.1", "/redfish/v1/Systems/System.Embedded.1", fullOverride, false},
 	"hpe-dl325-ilo5":     {"/redfish/v1/Systems/1", "/redfish/v1/Systems/1", fullOverride, false},
+	"lenovo-sr670-xcc1":  {"/redfish/v1/Systems/1", "/redfish/v1/Systems/1", fullOverride, true},
 	"lenovo-sr670v2-xcc": {"/redfish/v1/Systems/1", "/redfish/v1/Systems/1", fullOverride, true},
 	"nvidia-dgx-h100":    {"/redfish/v1/Systems/DGX", "/redfish/v1/Systems/DGX/SD", fullOverride, true},
 	"nvidia-gb200":       {"/redfish/v1/Systems/System_0", "/redfish/v1/Systems/System_0/Settings", plainOverride, false},

@@ -134,6 +134,10 @@ func (reviewer) Create(_ context.Context, o client.Object, _ ...client.CreateOpt
 		return group == "wheel" || *asked == authorizationv1.ResourceAttributes{
 			Verb: verbsOf[group], Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"}
 	})
+	if slices.Contains(review.Spec.Groups, "restorers") && *asked == (authorizationv1.ResourceAttributes{
+		Verb: "restore", Group: "policy.metalaw.dev", Resource: "fleetcontrols", Name: "fleet"}) {
+		review.Status.Allowed = true
+	}
 	if slices.Contains(review.Spec.Extra["example.com/activates"], asked.Name) {
 		review.Status.Allowed = *asked == authorizationv1.ResourceAttributes{
 			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: asked.Name}

@@ -17,6 +17,7 @@ import (
 
 // checkInventory keeps the marks of a machine's custody: they are what remembers the data when its Server is gone.
 func checkInventory(c review.Change[policyv1alpha1.ServerInventory], found *review.Findings) {
+	checkInventoryDoubt(c, found)
 	if c.Created() || c.ByManager {
 		return
 	}

@@ -47,6 +47,6 @@ func normalizeServer(_ context.Context, c review.Change[v1alpha1.Server]) (edits
 	if uuid := strings.ToLower(c.New.Spec.SystemUUID); uuid != c.New.Spec.SystemUUID {
 		edits = append(edits, review.Edit{Op: "replace", Path: "/spec/systemUUID", Value: uuid})
 	}
-	edits = append(edits, recordWho(c)...)
+	edits = append(append(edits, recordWho(c)...), recordDoubter(c)...)
 	return append(edits, dropGrantRecord(c)...), nil
 }

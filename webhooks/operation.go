@@ -47,6 +47,8 @@ var ownRights = map[string]ownRight{
 		"say why the server stays or comes back into service; the server keeps it"},
 	v1alpha1.OperationAttestDisk: {"attest-disk", "metalaw-disk-attester", "answer for disks that are not erased",
 		"say what became of the disk; the ServerInventory keeps it"},
+	v1alpha1.OperationProve: {"prove", "metalaw-server-prover", "answer for the machine of a server",
+		"say how you know the machine; the ServerInventory keeps it"},
 }
 
 // attestWords are the annotations that say for which disk a user answers. They are held to the right to that also where nothing is

@@ -28,6 +28,8 @@ type serverFacts struct {
 	known bool
 	// data says why the server is taken to hold somebody's data; empty where it is not, or where nobody asked.
 	data string
+	// mayRestore says that the user holds the verb restore; looked up where doubts says so.
+	mayRestore bool
 	// operation is what a request for an operation is held against.
 	operation operationFacts
 	// sanitization is what becomes of data that is given up, by the policy in force.
@@ -63,6 +65,7 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.
 	checkAnnotations(c, found)
 	checkGrantRecord(c, found)
 	checkOperation(c, f.operation, found)
+	checkDoubt(c, f.mayRestore, found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.New) {
 		found.Deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
 			"%s keeps what is known of the server's data, and %s; %s", v1alpha1.FinalizerServer, f.data, deleteDataRemedy)))
@@ -120,6 +123,9 @@ func (l *serverRules) judgeServer(ctx context.Context, c review.Change[v1alpha1.
 		}
 	}
 	if f.operation, err = l.operation(ctx, c); err != nil {
+		return err
+	}
+	if f.mayRestore, err = l.mayRestore(ctx, c); err != nil {
 		return err
 	}
 	if c.Deleted() || (!c.Created() && (uuidChanges(c) || losesFinalizer(c))) {

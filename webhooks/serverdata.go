@@ -5,6 +5,7 @@ package webhooks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,7 +23,10 @@ const (
 // guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
 // forged release record would cause a wipe, a lost holder would forget one.
 var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation,
-	v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation, v1alpha1.DecommissionAnnotation}
+	v1alpha1.ReleasedCountedAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation, v1alpha1.DecommissionAnnotation}
+
+// releaseRecord begins the name of each annotation of a release record.
+const releaseRecord = "policy.metalaw.dev/released-"
 
 // holdsData says in words why a server is taken to hold somebody's data; empty where it is not. inventory may be nil.
 func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) string {
@@ -67,7 +71,7 @@ func checkAnnotations(c review.Change[v1alpha1.Server], found *review.Findings) 
 	for _, name := range guarded {
 		is, set := c.New.Annotations[name]
 		if c.Created() {
-			if set && (name == v1alpha1.ReleasedClaimAnnotation || name == v1alpha1.ReleasedAtAnnotation || name == v1alpha1.ReleasedSpecAnnotation) {
+			if set && strings.HasPrefix(name, releaseRecord) {
 				found.Deny(field.Forbidden(path.Key(name), fmt.Sprintf(
 					"a release record leads to a wipe and cannot come with a new server; "+
 						"leave it out, and where the claim has ended set annotation %s: %s afterwards",
@@ -84,7 +88,7 @@ func checkAnnotations(c review.Change[v1alpha1.Server], found *review.Findings) 
 
 func remedyFor(annotation string) string {
 	switch annotation {
-	case v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation:
+	case v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedCountedAnnotation:
 		return fmt.Sprintf("delete the claim, or where it is gone already set annotation %s: %s",
 			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
 	case v1alpha1.DecommissionAnnotation:

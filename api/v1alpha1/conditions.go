@@ -22,6 +22,9 @@ const (
 	// ConditionWithheld on a Server, while True, says that something its state asks for is held back: by a freeze, a
 	// budget, the breaker, or because the manager only observes.
 	ConditionWithheld = "Withheld"
+	// ConditionRestoredDoubt on a Server, while True, says that the cluster's store was restored, and that what is stored of the
+	// machine may be older than its disks: nothing is done to it until a user has compared.
+	ConditionRestoredDoubt = "RestoredDoubt"
 	// ConditionInBandPhase on a Server, while True, says what the agent that was booted for this entry is doing; its reason is the phase.
 	ConditionInBandPhase = "InBandPhase"
 	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
@@ -56,6 +59,11 @@ const (
 	// ConditionBootOverrideMissing on a Server, while True, says that its BMC shows no boot override, and what follows: it is never
 	// wiped, and is switched on only where the policy says boot.withoutOverride.
 	ConditionBootOverrideMissing = "BootOverrideMissing"
+	// ConditionStorageHidden on a Server, while True, names storage of its machine that no disk of the kernel shows, and that neither the
+	// policy nor a person excuses. It may hold data.
+	ConditionStorageHidden = "StorageHidden"
+	// ConditionIdentityUnproven on a Server, while True, says that nothing proves which machine reports for it, or that another one did.
+	ConditionIdentityUnproven = "IdentityUnproven"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -193,6 +201,8 @@ const (
 
 // Reasons of Bound and Ready on a ServerClaim.
 const (
+	// ReasonServerInDoubt: the claim's end waits, because its server is in doubt since the store was restored.
+	ReasonServerInDoubt = "ServerInDoubt"
 	// ReasonBound: both references and the claim's UID agree.
 	ReasonBound = "Bound"
 	// ReasonPending: the claim waits for its turn.
@@ -281,6 +291,10 @@ const (
 	ReasonClaimUIDMismatch = "ClaimUIDMismatch"
 	// ReasonClaimNamesAnother: the claim that holds the server names another one in its serverRef.
 	ReasonClaimNamesAnother = "ClaimNamesAnother"
+	// ReasonNotCompared: the store was restored, and no user has compared the server with its machine since.
+	ReasonNotCompared = "NotCompared"
+	// ReasonInspects: a user has confirmed the server, which no claim holds, and its disks are to be read.
+	ReasonInspects = "InspectedFirst"
 	// ReasonFrozen: a freeze of the FleetControl covers the server.
 	ReasonFrozen = "Frozen"
 	// ReasonBreakerTripped: the breaker of the FleetControl has tripped.
@@ -300,10 +314,22 @@ const (
 	// ReasonHealthTolerated: the BMC reports critical health, and all that it names is no hardware or the policy lets that
 	// stop nothing.
 	ReasonHealthTolerated = "HealthTolerated"
+	// ReasonNotShown: the agent or the BMC names storage that no disk of the kernel shows.
+	ReasonNotShown = "NotShown"
+	// ReasonDrivesNotListed: the BMC listed drives before and does not now, and the policy asks for its list.
+	ReasonDrivesNotListed = "DrivesNotListed"
+	// ReasonRemovableInDoubt: the kernel calls a disk removable, and how it is attached is not known.
+	ReasonRemovableInDoubt = "RemovableInDoubt"
 	// ReasonBootOverrideMissing: the BMC shows no boot override that could be set.
 	ReasonBootOverrideMissing = "BootOverrideMissing"
 	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.
 	ReasonInterfacesUnreported = "InterfacesUnreported"
+	// ReasonMachineUnproven: neither a serial number nor an address of the last report is what the BMC shows, or what was proved before.
+	ReasonMachineUnproven = "MachineUnproven"
+	// ReasonMachineContradicts: a report showed another machine than the BMC, or than was proved before, and was refused.
+	ReasonMachineContradicts = "MachineContradicts"
+	// ReasonRivalBMC: another BMC shows the UUID of the server, and nothing proves the machine, so that no agent is booted.
+	ReasonRivalBMC = "RivalBMC"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.
@@ -324,6 +350,8 @@ const (
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonWipeUnproven: the cache shows a verified wipe, and the store does not have it or its record. The server keeps the mark Dirty.
+	ReasonWipeUnproven = "WipeUnproven"
 	// ReasonPowerRefused is that of an event: the BMC refused a power change, and would refuse the same again.
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.

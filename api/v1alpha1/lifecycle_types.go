@@ -21,10 +21,16 @@ type LifecycleStatus struct {
 	// enteredAt is when the present state was entered.
 	// +optional
 	EnteredAt metav1.MicroTime `json:"enteredAt,omitzero"`
+	// enteredCounted is enteredAt in counted time, which no step of a clock changes.
+	// +optional
+	EnteredCounted metav1.Duration `json:"enteredCounted,omitzero"`
 	// seenOnAt is when the BMC first showed the machine on in the present entry. Until then nobody's report is taken for that
 	// of something which runs on it.
 	// +optional
 	SeenOnAt *metav1.MicroTime `json:"seenOnAt,omitempty"`
+	// seenOnCounted is seenOnAt in counted time.
+	// +optional
+	SeenOnCounted metav1.Duration `json:"seenOnCounted,omitzero"`
 	// bootedAt is when the BMC first showed on, in the present entry, a machine that was asked to boot what the entry prepared.
 	// Without it a machine that is on was switched on by somebody else, and runs what it found.
 	// +optional
@@ -33,6 +39,9 @@ type LifecycleStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Retries int32 `json:"retries,omitempty"`
+	// restoredInspection is custody.doubt.inspectSince of the ServerInventory for which an inspection was begun last.
+	// +optional
+	RestoredInspection *metav1.MicroTime `json:"restoredInspection,omitempty"`
 	// marks are the facts of the past that cannot be observed, such as Managed and Dirty.
 	// +optional
 	// +listType=set
@@ -109,17 +118,20 @@ type BegunAction struct {
 	// at is when it was recorded, just before the BMC was asked.
 	// +required
 	At metav1.MicroTime `json:"at,omitzero"`
+	// counted is at in counted time.
+	// +optional
+	Counted metav1.Duration `json:"counted,omitzero"`
 }
 
 // Begin notes that a kind of power change is about to be asked of the BMC.
-func (l *LifecycleStatus) Begin(action string, at metav1.MicroTime) {
+func (l *LifecycleStatus) Begin(action string, at metav1.MicroTime, counted metav1.Duration) {
 	for i := range l.Begun {
 		if l.Begun[i].Action == action {
-			l.Begun[i].At = at
+			l.Begun[i].At, l.Begun[i].Counted = at, counted
 			return
 		}
 	}
-	l.Begun = append(l.Begun, BegunAction{Action: action, At: at})
+	l.Begun = append(l.Begun, BegunAction{Action: action, At: at, Counted: counted})
 }
 
 // PowerAction is a power change, in the words of Redfish's ResetType.
@@ -143,6 +155,9 @@ type PowerRequest struct {
 	// askedAt is when the request was recorded, just before the BMC was asked.
 	// +required
 	AskedAt metav1.MicroTime `json:"askedAt,omitzero"`
+	// askedCounted is askedAt in counted time.
+	// +optional
+	AskedCounted metav1.Duration `json:"askedCounted,omitzero"`
 	// entry is the entry in which it was recorded; a request of a former one was made for another reason.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -203,6 +218,9 @@ type DeadlineClock struct {
 	// asOf is when counted was computed.
 	// +required
 	AsOf metav1.MicroTime `json:"asOf,omitzero"`
+	// asOfCounted is asOf in counted time.
+	// +optional
+	AsOfCounted metav1.Duration `json:"asOfCounted,omitzero"`
 	// held says that time since asOf does not count.
 	// +optional
 	Held bool `json:"held,omitempty"`
@@ -234,6 +252,9 @@ type LifecycleMove struct {
 	// at is when the server moved.
 	// +required
 	At metav1.MicroTime `json:"at,omitzero"`
+	// counted is at in counted time.
+	// +optional
+	Counted metav1.Duration `json:"counted,omitzero"`
 	// revision names the PolicyRevision that decided.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -253,10 +274,16 @@ type LifecycleMove struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	Overrides []string `json:"overrides,omitempty"`
+	// uncounted says that the breaker does not count the move: it was made for storage alone that no disk of the kernel shows.
+	// +optional
+	Uncounted bool `json:"uncounted,omitempty"`
 }
 
 // RuleForced is the rule of a move that somebody forced past the rules of the policy.
 const RuleForced = "Forced"
+
+// RuleRestored is the rule of a move that has a server inspected which is in doubt since the cluster's store was restored.
+const RuleRestored = "RestoredInspection"
 
 // RuleAdopted is the rule of an entry in which a server was taken over in the state that it had: nothing happened to the
 // machine.

@@ -37,6 +37,9 @@ const (
 	// OperationAttestDisk records that a person answers for a disk which no wipe will reach; AttestDiskAnnotation names the disk and
 	// AttestMethodAnnotation what became of it. It takes a right of its own.
 	OperationAttestDisk = "attest-disk"
+	// OperationProve records that a person answers for the machine of the server: it is the one that reported last, or that reports
+	// next. It takes a right of its own.
+	OperationProve = "prove"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.
@@ -130,9 +133,13 @@ const (
 	ClaimUIDAnnotation = "policy.metalaw.dev/claim-uid"
 	// ReleasedClaimAnnotation on a Server is the UID of the claim that ended; without it nothing is wiped.
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
-	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). A release by hand dates it back by the grace of the
-	// policy, because the claim had ended before.
+	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). It is only shown.
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
+	// ReleasedCountedAnnotation on a Server is when that claim ended, in counted time, from which the grace is counted. Where a
+	// former build made the record, it is when the leader first saw that. ReleasedNoGrace stands for a release by hand.
+	ReleasedCountedAnnotation = "policy.metalaw.dev/released-counted"
+	// ReleasedNoGrace is the value of ReleasedCountedAnnotation by which the release takes effect at once.
+	ReleasedNoGrace = "noGrace"
 	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
 	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
 	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
@@ -248,6 +255,13 @@ const (
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// RestoredDoubtAnnotation on a Server says that the cluster's store was restored, and that what is stored of its machine may be
+	// older than its disks: RestoredDoubted, RestoredConfirmed or RestoredInspect. Writing it takes the verb restore on fleetcontrols.
+	RestoredDoubtAnnotation = "policy.metalaw.dev/restored-doubt"
+	// RestoredReasonAnnotation on a Server says why it is in doubt. It decides nothing.
+	RestoredReasonAnnotation = "policy.metalaw.dev/restored-reason"
+	// RestoredByAnnotation on a Server is who wrote RestoredDoubtAnnotation last; admission writes it.
+	RestoredByAnnotation = "policy.metalaw.dev/restored-by"
 	// AttestDiskAnnotation on a Server names the disk of operation attest-disk by its wwid, serial number or name, as the
 	// ServerInventory lists it.
 	AttestDiskAnnotation = "policy.metalaw.dev/attest-disk"

@@ -99,6 +99,9 @@ type MaintenanceAsked struct {
 	// at is when.
 	// +required
 	At metav1.Time `json:"at,omitzero"`
+	// counted is at in counted time, which no step of a clock changes.
+	// +optional
+	Counted metav1.Duration `json:"counted,omitzero"`
 }
 
 // ServerMaintenance asks for a server to be handed over for work on it.

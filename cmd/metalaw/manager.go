@@ -118,23 +118,29 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 		metrics.SecureServing = true
 		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	return ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Metrics:                       metrics,
-		PprofBindAddress:              o.pprofAddress,
-		HealthProbeBindAddress:        o.healthAddress,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "metalaw-leader",
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       new(25 * time.Second),
-		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
-		Cache:                         cache.Options{DefaultTransform: dedup.Transform()},
+	lock, err := o.leaderLock(config)
+	if err != nil {
+		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metrics,
+		PprofBindAddress:        o.pprofAddress,
+		HealthProbeBindAddress:  o.healthAddress,
+		GracefulShutdownTimeout: new(25 * time.Second),
+		WebhookServer:           webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
+		Cache:                   cache.Options{DefaultTransform: dedup.Transform()},
 		Client: client.Options{Cache: &client.CacheOptions{
 			// Secrets of tenants are read when they are needed, and never kept.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-	})
+	}
+	elect(lock, &options)
+	mgr, err := ctrl.NewManager(config, options)
+	if err == nil {
+		o.leads(mgr, lock)
+	}
+	return mgr, err
 }
 
 // restConfig is the access to the API server: of --kubeconfig, else of $KUBECONFIG, else of the pod's service account, else of
@@ -175,6 +181,8 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		ObserveOnly: o.ObserveOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
+		Demands:          store.WipeDemands,
+		IdentityRequired: store.IdentityRequired,
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestThePoliciesWaitAsLongForAWipeAsTheAPISays(t *testing.T) {
 	inventory := &policyv1alpha1.ServerInventory{
 		Wipe: &policyv1alpha1.WipeReport{State: policyv1alpha1.WipeRunning, UpdatedAt: metav1.NewMicroTime(now)},
 	}
-	if got := policies.WipeQuietIn(inventory, now); got != policyv1alpha1.WipeSilence {
+	if got := policies.WipeQuietIn(inventory, time.Time{}, now); got != policyv1alpha1.WipeSilence {
 		t.Errorf("silent after %s, want %s", got, policyv1alpha1.WipeSilence)
 	}
 }

@@ -107,6 +107,7 @@ func (v *scope) noteReading() {
 	}
 	if v.usable() {
 		v.sightings.note(v.bmc.Name, v.reading.Value.Systems)
+		v.Rivals.Note(v.bmc.Name, seen(&v.reading.Value))
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rivals"
+	"github.com/metalaw/metalaw/internal/machineid"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -23,6 +25,18 @@ type sightings struct {
 	mu sync.Mutex
 	of map[string][]string // the UUIDs, by BMC
 	by index               // the BMCs, by UUID
+}
+
+// seen is what the controller of servers is told of a reading.
+func seen(r *Reading) rivals.Seen {
+	all := rivals.Seen{UUID: r.Manager.UUID, Serial: r.Manager.SerialNumber}
+	for _, s := range r.Systems {
+		if s.Err == "" && s.Identity.UUID != "" {
+			all.Systems = append(all.Systems, rivals.System{UUID: s.Identity.UUID,
+				Serials: machineid.ShownSerials(s.Identity.Manufacturer, s.Identity.SerialNumber, s.Identity.SKU)})
+		}
+	}
+	return all
 }
 
 func oneSpelling(uuid string) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/rivals"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/fieldindex"
@@ -53,6 +54,8 @@ type Options struct {
 	Clients Clients
 	// Gate is asked before a BMC is restarted; nil allows it.
 	Gate *fleet.Gate
+	// Rivals is told what each BMC shows; nil is told nothing.
+	Rivals *rivals.Memory
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
 	CABundle []byte
 	// SteadyPoll is how old a reading may be while nothing is expected to change; default 3 min.
@@ -183,5 +186,6 @@ func (s *subject) release(b *v1alpha1.BMC) {
 	s.acceptances.forget(string(b.UID))
 	s.silent.forget(b.Name)
 	s.sightings.forget(b.Name)
+	s.Rivals.Forget(b.Name)
 	s.Clients.Forget(string(b.UID))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // bound is a claim that has its server and runs as asked.
@@ -242,18 +243,18 @@ func TestEndBinding(t *testing.T) {
 		want   string
 	}{
 		{"a server in use gets the record and keeps its reference", func(*v1alpha1.Server, *v1alpha1.ServerClaim) {},
-			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z counted 1h0m0s"},
 		{"a record that stands is not written again", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
 			s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c"
 		}, "unchanged"},
 		{"a reference taken away by hand still leaves a record", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) { s.Spec.ServerClaimRef = nil },
-			"ref false uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+			"ref false uid uid-c released uid-c at 2026-05-04T02:02:01Z counted 1h0m0s"},
 		{"a server that never left Available only loses the reference", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
 			s.Status.State = v1alpha1.StateAvailable
 		}, "ref false uid  released  at "},
 		{"an Available server that is Dirty gets the record", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
 			s.Status.State, s.Status.Lifecycle = v1alpha1.StateAvailable, &v1alpha1.LifecycleStatus{Marks: []string{v1alpha1.MarkDirty}}
-		}, "ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+		}, "ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z counted 1h0m0s"},
 		{"a server of another claim of the name is not touched", func(s *v1alpha1.Server, c *v1alpha1.ServerClaim) {
 			uid(s, "uid-old")
 			c.Spec.ServerRef = nil
@@ -263,7 +264,7 @@ func TestEndBinding(t *testing.T) {
 			c.Spec.ServerRef = nil
 		}, "unchanged"},
 		{"a binding made before us is adopted and released in one", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) { s.Annotations = nil },
-			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z counted 1h0m0s"},
 		{"a released predecessor's server is not touched", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
 			uid(s, "uid-old")
 			s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-old"
@@ -273,10 +274,13 @@ func TestEndBinding(t *testing.T) {
 			f := bound()
 			tc.change(f.server, f.claim)
 			got := "unchanged"
-			if endBinding(f.server, f.claim, now) {
+			if endBinding(f.server, f.claim, now, counted.Time(time.Hour)) {
 				a := f.server.Annotations
 				got = fmt.Sprintf("ref %t uid %s released %s at %s", f.server.Spec.ServerClaimRef != nil,
 					a[v1alpha1.ClaimUIDAnnotation], a[v1alpha1.ReleasedClaimAnnotation], a[v1alpha1.ReleasedAtAnnotation])
+				if record := a[v1alpha1.ReleasedCountedAnnotation]; record != "" {
+					got += " counted " + record
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)

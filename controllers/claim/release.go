@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -29,8 +30,13 @@ func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	before := v.facts.claim.DeepCopy()
 	retracted := heeded(v.facts.claim)
 	err := v.end(ctx)
-	if err == nil {
+	var waits *inDoubtError
+	switch {
+	case err == nil:
 		return loop.Holds()
+	case errors.As(err, &waits):
+		v.condition(v1alpha1.ConditionReady, false, v1alpha1.ReasonServerInDoubt, waits.Error())
+		return loop.Waiting(v1alpha1.ReasonServerInDoubt, waits.Error(), doubtAgain)
 	}
 	if retracted { // the claim stays for another reason now, and the loop writes nothing of what failed
 		err = errors.Join(err, client.IgnoreNotFound(v.patchStatus(ctx, before, v.facts.claim)))
@@ -44,6 +50,9 @@ func (v *scope) end(ctx context.Context) error {
 	err := v.Scheduler.WithoutBinding(c.UID, func() error {
 		servers, err := v.servers(ctx)
 		if err != nil {
+			return err
+		}
+		if err := inDoubt(servers, c); err != nil {
 			return err
 		}
 		for _, server := range servers {
@@ -110,7 +119,7 @@ func (v *scope) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
 func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 	c := v.facts.claim
 	before := server.DeepCopy()
-	if !endBinding(server, c, v.Now()) {
+	if !endBinding(server, c, v.Now(), v.Counted.Now()) {
 		return nil
 	}
 	err := v.Client.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -123,7 +132,7 @@ func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 }
 
 // endBinding changes a server in memory as the end of a claim asks. It says whether there was anything to change.
-func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time) bool {
+func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time, clock counted.Time) bool {
 	ours := server.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch relation := policies.RelationOf(server, c); {
 	case relation == policies.Holds && scheduler.Untouched(server):
@@ -134,12 +143,7 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time)
 	case server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(c.UID):
 		return false
 	}
-	if server.Annotations == nil {
-		server.Annotations = map[string]string{}
-	}
-	server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(c.UID)
-	server.Annotations[v1alpha1.ReleasedClaimAnnotation] = string(c.UID)
-	server.Annotations[v1alpha1.ReleasedAtAnnotation] = now.UTC().Format(time.RFC3339)
+	policies.RecordRelease(server, string(c.UID), now, clock)
 	if spec := restorable(c, server.Name); spec != "" {
 		server.Annotations[v1alpha1.ReleasedSpecAnnotation] = spec
 	}

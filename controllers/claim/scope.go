@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // Subject is ServerClaims as the loop sees them.
@@ -31,6 +32,7 @@ type Subject struct {
 	Scheduler *scheduler.Scheduler
 	Recorder  events.EventRecorder
 	Now       func() time.Time
+	Counted   *counted.Clock
 
 	turns turns
 }

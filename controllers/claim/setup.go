@@ -27,6 +27,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	MaxConcurrent int
 	// Now is the clock; time.Now where it is nil.
 	Now func() time.Time
+	// Counted tells counted time; nil knows none.
+	Counted *counted.Clock
 }
 
 const defaultConcurrent = 4
@@ -55,7 +58,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	writer := client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner)
 	reconciler := newReconciler(&Subject{Client: writer, Live: mgr.GetAPIReader(), Scheduler: o.Scheduler,
-		Recorder: mgr.GetEventRecorder("metalaw-claim"), Now: o.Now})
+		Recorder: mgr.GetEventRecorder("metalaw-claim"), Now: o.Now, Counted: o.Counted})
 	return builder.ControllerManagedBy(mgr).Named("serverclaim").
 		For(&v1alpha1.ServerClaim{}, builder.WithPredicates(claimChanges())).
 		Watches(&v1alpha1.Server{}, serverEvents()).

@@ -55,7 +55,7 @@ func strip(data *policyv1alpha1.ProbeData) {
 	for i := range data.NICs {
 		data.NICs[i].LinkModes, data.NICs[i].SupportedPorts = nil, nil
 	}
-	data.SystemInfo.BoardInformation = policyv1alpha1.BoardInformation{}
+	data.SystemInfo.BoardInformation = policyv1alpha1.BoardInformation{SerialNumber: data.SystemInfo.BoardInformation.SerialNumber}
 }
 
 // tables are what was seen, by content.

@@ -82,8 +82,8 @@ func (a Action) budgeted() policyv1alpha1.FleetAction {
 
 // Begin notes in a lifecycle that a power change is about to be begun, for budgets to count whatever is asked for next. A
 // wipe shows by its credential.
-func Begin(l *v1alpha1.LifecycleStatus, action Action, at metav1.MicroTime) {
+func Begin(l *v1alpha1.LifecycleStatus, action Action, at metav1.MicroTime, counted metav1.Duration) {
 	if what := action.budgeted(); what != "" && action != Wipe {
-		l.Begin(string(what), at)
+		l.Begin(string(what), at, counted)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // MinServers is how many servers it takes at least to trip a breaker.
@@ -40,14 +41,15 @@ type watch struct {
 	states  []string
 	window  time.Duration
 	entered counter
+	clock   *counted.Clock
 }
 
-func newWatch(b *policyv1alpha1.Breaker) *watch {
+func newWatch(b *policyv1alpha1.Breaker, clock *counted.Clock) *watch {
 	if b == nil {
 		return nil
 	}
 	watched := b.DeepCopy()
-	return &watch{breaker: watched, states: States(watched), window: Window(b.WindowSeconds)}
+	return &watch{breaker: watched, states: States(watched), window: Window(b.WindowSeconds), clock: clock}
 }
 
 // enter counts a machine from when it last entered one of the states, unless that was acknowledged.
@@ -55,16 +57,16 @@ func (w *watch) enter(name string, m *machine) {
 	if w == nil {
 		return
 	}
-	var last time.Time
+	var last moment
 	for state, at := range m.entered {
-		if at.After(last) && slices.Contains(w.states, state) {
+		if at.after(last) && slices.Contains(w.states, state) {
 			last = at
 		}
 	}
-	if last.IsZero() || (w.breaker.AcknowledgedAt != nil && !last.After(w.breaker.AcknowledgedAt.Time)) {
+	if last.at.IsZero() || (w.breaker.AcknowledgedAt != nil && !last.at.After(w.breaker.AcknowledgedAt.Time)) {
 		return
 	}
-	w.entered.set(name, last.Add(w.window))
+	w.entered.set(name, w.clock.Moment(last.counted, last.at).Add(w.window))
 }
 
 func (w *watch) remove(name string) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
@@ -29,6 +30,7 @@ type account struct {
 	selector labels.Selector
 	window   time.Duration
 	shares   map[string]*share
+	clock    *counted.Clock
 }
 
 // share is how far a budget is used for one value of its label.
@@ -40,8 +42,8 @@ type share struct {
 	stays bool
 }
 
-func newAccount(b *policyv1alpha1.Budget) *account {
-	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds), shares: map[string]*share{}}
+func newAccount(b *policyv1alpha1.Budget, clock *counted.Clock) *account {
+	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds), shares: map[string]*share{}, clock: clock}
 	if b.Per == "" {
 		a.shares[""] = &share{stays: true}
 	}
@@ -69,7 +71,7 @@ func (a *account) enter(name string, m *machine) {
 		a.shares[value] = s
 	}
 	s.covers++
-	if until, counts := m.undergoes(a.budget.Action, a.window); counts {
+	if until, counts := m.undergoes(a.budget.Action, a.window, a.clock); counts {
 		s.used.set(name, until)
 	}
 }
@@ -109,7 +111,7 @@ func (a *account) room(value string) time.Time {
 	if over < 0 {
 		return time.Time{}
 	}
-	ends := slices.SortedFunc(slices.Values(s.used.list), func(x, y counted) int {
+	ends := slices.SortedFunc(slices.Values(s.used.list), func(x, y limited) int {
 		if x.until.IsZero() != y.until.IsZero() {
 			return -x.until.Compare(y.until) // the zero time is no end, so it is last
 		}

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+	// Counted is counted time; nil knows none, and then windows go by the times of the records.
+	Counted *counted.Clock
 }
 
 // Setup adds the controller of the FleetControl to the manager and returns the gate.
@@ -37,7 +40,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	requeued := &trigger.Source{}
 	again := func() { requeued.Trigger(policyv1alpha1.FleetControlName) }
 	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Interval: readInterval, ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
-	g.counters.changed = again
+	g.counters.changed, g.counters.clock, g.counters.now = again, o.Counted, o.Now
 	var err error
 	if g.complete, err = g.counters.follow(ctx, mgr.GetCache()); err != nil {
 		return nil, err

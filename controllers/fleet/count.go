@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // controlCounter counts for one generation of a FleetControl: each of its budgets, and what its breaker watches. Its selectors
@@ -25,6 +26,8 @@ type controlCounter struct {
 type edition struct {
 	uid        types.UID
 	generation int64
+	// counted says that counted time was known.
+	counted bool
 }
 
 // editionOf is that of a FleetControl; zero where there is none.
@@ -32,13 +35,13 @@ func editionOf(c *policyv1alpha1.FleetControl) edition {
 	if c == nil {
 		return edition{}
 	}
-	return edition{c.UID, c.Generation}
+	return edition{uid: c.UID, generation: c.Generation}
 }
 
-func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker) *controlCounter {
-	l := &controlCounter{of: of, breaker: newWatch(breaker)}
+func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker, clock *counted.Clock) *controlCounter {
+	l := &controlCounter{of: of, breaker: newWatch(breaker, clock)}
 	for i := range budgets {
-		l.budgets = append(l.budgets, newAccount(&budgets[i]))
+		l.budgets = append(l.budgets, newAccount(&budgets[i], clock))
 	}
 	return l
 }
@@ -64,7 +67,7 @@ func (l *controlCounter) remove(name string, m *machine) {
 // and what it saw begun of a server whose status was lost since.
 func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory,
 	now time.Time) []Use {
-	c := &counters{controlCounter: newControlCounter(edition{}, budgets, nil)}
+	c := &counters{controlCounter: newControlCounter(edition{}, budgets, nil, nil)}
 	for i := range inventories {
 		c.hear(inventories[i].Name, erasingUntil(&inventories[i]))
 	}

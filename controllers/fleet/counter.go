@@ -10,12 +10,12 @@ import (
 // counter holds the machines that count against a limit, each until a moment. It counts them without a look at
 // each of them: it is a heap.Interface, on top the one that ceases to count first. The zero value counts none.
 type counter struct {
-	list []counted
+	list []limited
 	at   map[string]int // the index in list, by name
 }
 
-// counted is a machine that counts until a moment; the zero time where it cannot be told when it ceases to.
-type counted struct {
+// limited is a machine that counts until a moment; the zero time where it cannot be told when it ceases to.
+type limited struct {
 	name  string
 	until time.Time
 }
@@ -27,7 +27,7 @@ func (t *counter) set(name string, until time.Time) {
 		heap.Fix(t, i)
 		return
 	}
-	heap.Push(t, counted{name, until})
+	heap.Push(t, limited{name, until})
 }
 
 // drop counts a machine no more.
@@ -60,7 +60,7 @@ func (t *counter) count(asks string, now time.Time) (used int32, free time.Durat
 	return used, free
 }
 
-func (c counted) over(now time.Time) bool { return !c.until.IsZero() && !c.until.After(now) }
+func (c limited) over(now time.Time) bool { return !c.until.IsZero() && !c.until.After(now) }
 
 func (t *counter) Len() int { return len(t.list) }
 
@@ -75,7 +75,7 @@ func (t *counter) Swap(i, j int) {
 }
 
 func (t *counter) Push(x any) {
-	c, ok := x.(counted)
+	c, ok := x.(limited)
 	if !ok {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -30,9 +31,17 @@ type counters struct {
 	named map[string]map[string]bool
 	// withheld counts the machines from which something is withheld, by reason.
 	withheld map[string]int
+	// clock is counted time; nil knows none. now is the wall clock; nil stands for time.Now.
+	clock *counted.Clock
+	now   func() time.Time
+	// words are the last words of the wipes that run, by inventory.
+	words map[string]word
 	// changed is called, without the lock, when a machine changed its state, or why something is withheld from it.
 	changed func()
 }
+
+// word is the last word of a wipe that runs: its time, by the clock of a registry, and when it was first seen here.
+type word struct{ of, seen time.Time }
 
 // follow keeps the counters in step with the servers and the inventories of a cache, and returns a function that says whether they have seen
 // all of them.
@@ -42,8 +51,8 @@ func (c *counters) follow(ctx context.Context, from cache.Cache) (complete func(
 		return nil, err
 	}
 	inventories, err := informer.Follow(ctx, from,
-		func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, erasingUntil(i)) },
-		func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, time.Time{}) })
+		func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, c.erasingSeen(i)) },
+		func(i *policyv1alpha1.ServerInventory) { c.unheard(i.Name) })
 	return func() bool { return servers() && inventories() }, err
 }
 
@@ -54,6 +63,35 @@ func erasingUntil(i *policyv1alpha1.ServerInventory) time.Time {
 		return time.Time{}
 	}
 	return i.Wipe.UpdatedAt.Add(policyv1alpha1.WipeSilence)
+}
+
+// unheard forgets an inventory that is gone.
+func (c *counters) unheard(inventory string) {
+	c.mu.Lock()
+	delete(c.words, inventory)
+	c.mu.Unlock()
+	c.hear(inventory, time.Time{})
+}
+
+// erasingSeen is erasingUntil by the clock of this process, from when it first saw the last word of the wipe.
+func (c *counters) erasingSeen(i *policyv1alpha1.ServerInventory) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if erasingUntil(i).IsZero() {
+		delete(c.words, i.Name)
+		return time.Time{}
+	}
+	if c.words == nil {
+		c.words = map[string]word{}
+	}
+	if last, ok := c.words[i.Name]; !ok || !last.of.Equal(i.Wipe.UpdatedAt.Time) {
+		now := time.Now
+		if c.now != nil {
+			now = c.now
+		}
+		c.words[i.Name] = word{i.Wipe.UpdatedAt.Time, now()}
+	}
+	return c.words[i.Name].seen.Add(policyv1alpha1.WipeSilence)
 }
 
 func (c *counters) see(s *v1alpha1.Server) {
@@ -184,8 +222,10 @@ func (c *counters) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, 
 
 // counts is the controlCounter of a FleetControl. It is called with the lock held.
 func (c *counters) counts(control *policyv1alpha1.FleetControl) *controlCounter {
-	if of := editionOf(control); c.controlCounter == nil || c.controlCounter.of != of {
-		c.controlCounter = newControlCounter(of, control.Spec.Budgets, control.Spec.Breaker)
+	of := editionOf(control)
+	of.counted = c.clock.Now() != 0
+	if c.controlCounter == nil || c.controlCounter.of != of {
+		c.controlCounter = newControlCounter(of, control.Spec.Budgets, control.Spec.Breaker, c.clock)
 		for name, m := range c.machines {
 			c.controlCounter.enter(name, m)
 		}

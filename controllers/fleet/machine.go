@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // machine is what budgets and the breaker need to know of one server. What was begun is read from the stored objects, so
@@ -19,9 +21,9 @@ type machine struct {
 	// uuid names the machine's inventory, in one of its spellings.
 	uuid string
 	// entered is when it last entered each state, as far as its history goes back.
-	entered map[string]time.Time
+	entered map[string]moment
 	// began is when each power change was last recorded as begun, just before the BMC was asked.
-	began map[policyv1alpha1.FleetAction]time.Time
+	began map[policyv1alpha1.FleetAction]moment
 	// preparing says that a wipe is prepared or under way.
 	preparing bool
 	// maintained says that it is handed to a maintenance.
@@ -38,7 +40,24 @@ type machine struct {
 type grant struct {
 	at time.Time
 	// before is when the action was recorded before it was allowed; a later record is that of the grant.
-	before time.Time
+	before moment
+}
+
+// moment is when something was recorded, by the wall clock of the process that did and in counted time; zero where the record
+// has none.
+type moment struct {
+	at      time.Time
+	counted counted.Time
+}
+
+func momentOf(at metav1.MicroTime, c metav1.Duration) moment { return moment{at.Time, counted.From(c)} }
+
+// after says that a record was made after another.
+func (m moment) after(other moment) bool {
+	if m.counted != 0 && other.counted != 0 {
+		return m.counted > other.counted
+	}
+	return m.at.After(other.at)
 }
 
 // grantTime is how long a grant counts at most that no record follows: the write that was to record it failed.
@@ -70,29 +89,34 @@ func machineOf(s *v1alpha1.Server) *machine {
 		m.entered = entries(m.state, l)
 		m.preparing = l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeWipe
 		for _, b := range l.Begun {
-			m.begin(policyv1alpha1.FleetAction(b.Action), b.At.Time)
+			m.begin(policyv1alpha1.FleetAction(b.Action), momentOf(b.At, b.Counted))
 		}
 		if l.Request != nil {
-			m.begin(powerActions[l.Request.Action], l.Request.AskedAt.Time)
+			m.begin(powerActions[l.Request.Action], momentOf(l.Request.AskedAt, l.Request.AskedCounted))
 		}
 	}
 	if op := s.Status.Operation; op != nil && op.BegunAt != nil {
-		m.begin(operationActions[op.Name].budgeted(), op.BegunAt.Time)
+		m.begin(operationActions[op.Name].budgeted(), moment{at: op.BegunAt.Time})
 	}
 	return m
 }
 
 // entries is when a server last entered each state. A state that it has left again within a breaker's window counts too.
-// One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed.
-func entries(state string, l *v1alpha1.LifecycleStatus) map[string]time.Time {
-	all := map[string]time.Time{}
+// One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed. Neither does a move
+// count that was made for hidden storage alone: a new setting finds it on many servers at once.
+func entries(state string, l *v1alpha1.LifecycleStatus) map[string]moment {
+	all := map[string]moment{}
+	counts := l.Rule != v1alpha1.RuleAdopted
 	for i := range l.History {
-		if move := &l.History[i]; move.Rule != v1alpha1.RuleAdopted && move.At.After(all[string(move.To)]) {
-			all[string(move.To)] = move.At.Time
+		move := &l.History[i]
+		at := momentOf(move.At, move.Counted)
+		if move.Rule != v1alpha1.RuleAdopted && !move.Uncounted && at.after(all[string(move.To)]) {
+			all[string(move.To)] = at
 		}
+		counts = counts && !(move.Uncounted && move.Entry == l.Entry)
 	}
-	if l.Rule != v1alpha1.RuleAdopted {
-		all[state] = l.EnteredAt.Time
+	if counts {
+		all[state] = momentOf(l.EnteredAt, l.EnteredCounted)
 	}
 	return all
 }
@@ -116,7 +140,7 @@ func (m *machine) shows(action policyv1alpha1.FleetAction, g grant) bool {
 	if action == policyv1alpha1.ActionWipe {
 		return m.preparing
 	}
-	return m.began[action].After(g.before)
+	return m.began[action].after(g.before)
 }
 
 func (m *machine) allow(action policyv1alpha1.FleetAction, g grant) {
@@ -129,19 +153,19 @@ func (m *machine) allow(action policyv1alpha1.FleetAction, g grant) {
 // wiping says that a wipe of the machine is prepared or under way.
 func (m *machine) wiping() bool { return m.preparing || !m.erasing.IsZero() }
 
-func (m *machine) begin(action policyv1alpha1.FleetAction, at time.Time) {
-	if action == "" || at.Before(m.began[action]) {
+func (m *machine) begin(action policyv1alpha1.FleetAction, at moment) {
+	if action == "" || m.began[action].after(at) {
 		return
 	}
 	if m.began == nil {
-		m.began = map[policyv1alpha1.FleetAction]time.Time{}
+		m.began = map[policyv1alpha1.FleetAction]moment{}
 	}
 	m.began[action] = at
 }
 
 // undergoes says whether a machine counts against a budget for an action, and until when; the zero time where that cannot
-// be told. It may be over already.
-func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration) (until time.Time, counts bool) {
+// be told. It may be over already. A nil clock goes by the times of the records.
+func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration, clock *counted.Clock) (until time.Time, counts bool) {
 	if action == policyv1alpha1.ActionMaintenance {
 		return time.Time{}, m.maintained
 	}
@@ -150,8 +174,8 @@ func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Durat
 			return time.Time{}, true
 		}
 		until, window = m.erasing, grantTime
-	} else if at, ok := m.began[action]; ok {
-		until = at.Add(window)
+	} else if began, ok := m.began[action]; ok {
+		until = clock.Moment(began.counted, began.at).Add(window)
 	}
 	if g, ok := m.granted[action]; ok {
 		if end := g.at.Add(min(window, grantTime)); end.After(until) {

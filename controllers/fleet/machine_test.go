@@ -27,9 +27,9 @@ func TestAManagerThatComesAfterCountsAlsoWhatWasBegunBeforeTheLastRequest(t *tes
 		t.Run(name, func(t *testing.T) {
 			spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: c.action, Max: ptr.To[int32](1)}}}
 			a, b := newServer("a", "z", asked("ForceOff", time.Minute)), newServer("b", "z")
-			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago-time.Hour)))
-			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago)))
-			Begin(a.Status.Lifecycle, ForcedOff, metav1.NewMicroTime(noon.Add(-time.Minute)))
+			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago-time.Hour)), metav1.Duration{})
+			Begin(a.Status.Lifecycle, c.asks, metav1.NewMicroTime(noon.Add(-c.ago)), metav1.Duration{})
+			Begin(a.Status.Lifecycle, ForcedOff, metav1.NewMicroTime(noon.Add(-time.Minute)), metav1.Duration{})
 			if n := len(a.Status.Lifecycle.Begun); n != 2 {
 				t.Errorf("%d entries for two actions", n)
 			}
@@ -43,7 +43,7 @@ func TestAManagerThatComesAfterCountsAlsoWhatWasBegunBeforeTheLastRequest(t *tes
 func TestWhatIsBegunAndNotCountedLeavesNoRecord(t *testing.T) {
 	l := &v1alpha1.LifecycleStatus{}
 	for _, action := range []Action{Record, Setting, Shutdown, Wipe} {
-		Begin(l, action, metav1.NewMicroTime(noon))
+		Begin(l, action, metav1.NewMicroTime(noon), metav1.Duration{})
 	}
 	if l.Begun != nil {
 		t.Errorf("%+v", l.Begun)
@@ -138,6 +138,36 @@ func TestAnAdoptedFleetTripsNoBreaker(t *testing.T) {
 			var servers []*v1alpha1.Server
 			for _, name := range []string{"a", "b", "c", "d", "e"} {
 				servers = append(servers, newServer(name, "z", c.server))
+			}
+			g := newGate(t, &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50}}, servers...)
+			if v := permit(t, g, servers[0], Wipe); v.Allowed == c.trips {
+				t.Errorf("allowed %v: %s", v.Allowed, v.Message)
+			}
+		})
+	}
+}
+
+func TestAnErrorForHiddenStorageAloneTripsNoBreaker(t *testing.T) {
+	move := func(entry int64, ago time.Duration, uncounted bool) v1alpha1.LifecycleMove {
+		return v1alpha1.LifecycleMove{From: "Cleanup", To: "Error", Rule: "WipeFailed", Entry: entry, Uncounted: uncounted,
+			At: metav1.NewMicroTime(noon.Add(-ago))}
+	}
+	for name, c := range map[string]struct {
+		history []v1alpha1.LifecycleMove
+		trips   bool
+	}{
+		"for it alone":                       {[]v1alpha1.LifecycleMove{move(7, time.Minute, true)}, false},
+		"for it alone, after a real failure": {[]v1alpha1.LifecycleMove{move(5, 2*time.Minute, false), move(7, time.Minute, true)}, true},
+		"for a disk":                         {[]v1alpha1.LifecycleMove{move(7, time.Minute, false)}, true},
+		"for a disk, after one for it alone": {[]v1alpha1.LifecycleMove{move(5, 2*time.Minute, true), move(7, time.Minute, false)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*v1alpha1.Server
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				servers = append(servers, newServer(name, "z", func(s *v1alpha1.Server) {
+					entered(v1alpha1.StateError, time.Minute)(s)
+					s.Status.Lifecycle.Entry, s.Status.Lifecycle.History = 7, c.history
+				}))
 			}
 			g := newGate(t, &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50}}, servers...)
 			if v := permit(t, g, servers[0], Wipe); v.Allowed == c.trips {

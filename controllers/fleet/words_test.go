@@ -22,7 +22,7 @@ func TestAnExhaustedBudgetSaysForHowLongAnActionCounts(t *testing.T) {
 			`budget "b" allows 1 machine being wiped at a time, and as many are counted; metalaw fleet status says when there is room again`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := exhausted(newAccount(&c.budget), nil, 0).Message; got != c.want {
+			if got := exhausted(newAccount(&c.budget, nil), nil, 0).Message; got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

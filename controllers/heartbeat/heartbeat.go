@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package heartbeat tells how long no manager was running, so that no deadline is held against that time, and whether the
-// last one ended in order.
+// last one ended in order. It keeps counted time from leader to leader.
 package heartbeat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -35,6 +37,10 @@ type Heartbeat struct {
 	Namespace string
 	// Now is the clock; time.Now where it is nil.
 	Now func() time.Time
+	// Counted is continued from the lease, which each heartbeat brings up to date; nil keeps no counted time.
+	Counted *counted.Clock
+	// Interval is the time between two heartbeats; 0 means ten seconds.
+	Interval time.Duration
 
 	// identity tells this process from others.
 	identity string
@@ -93,14 +99,16 @@ func (h *Heartbeat) Leave(ctx context.Context) error {
 		return nil
 	}
 	lease.Spec.HolderIdentity = nil
+	h.count(lease)
 	return h.Client.Update(ctx, lease)
 }
 
+// now is the wall clock alone, so that a step of it shows as an absence.
 func (h *Heartbeat) now() time.Time {
 	if h.Now != nil {
-		return h.Now()
+		return h.Now().Round(0)
 	}
-	return time.Now()
+	return time.Now().Round(0)
 }
 
 func (h *Heartbeat) key() types.NamespacedName {
@@ -114,7 +122,7 @@ func (h *Heartbeat) NeedLeaderElection() bool { return true }
 func (h *Heartbeat) Start(ctx context.Context) error {
 	h.Outage()
 	log := logf.FromContext(ctx).WithName("heartbeat")
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(cmp.Or(h.Interval, interval))
 	defer tick.Stop()
 	for {
 		select {
@@ -135,10 +143,12 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		lease.Namespace, lease.Name = h.Namespace, leaseName
 		lease.Spec.RenewTime, lease.Spec.HolderIdentity = &now, &h.identity
+		h.count(lease)
 		err = h.Client.Create(ctx, lease)
 	} else if err == nil {
 		h.note(lease, now.Time)
 		lease.Spec.RenewTime, lease.Spec.HolderIdentity = &now, &h.identity
+		h.count(lease)
 		err = h.Client.Update(ctx, lease)
 	}
 	if err != nil {

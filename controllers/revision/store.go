@@ -193,6 +193,15 @@ func (s *Store) unauthenticated(server *v1alpha1.Server) (bool, error) {
 	return b.Settings.AllowUnauthenticated, nil
 }
 
+// IdentityRequired says whether a machine must be proved before a disk of it is erased, by the revision that governs its server.
+func (s *Store) IdentityRequired(server *v1alpha1.Server) (bool, error) {
+	_, b, err := s.asked(server)
+	if err != nil {
+		return false, err
+	}
+	return b.Settings.Wipe.Identity == bundle.IdentityProved, nil
+}
+
 // asked is the revision that governs a server, or, before one does, the one that it is to come under.
 func (s *Store) asked(server *v1alpha1.Server) (string, *bundle.Bundle, error) {
 	if l := server.Status.Lifecycle; l != nil && l.Revision != "" {

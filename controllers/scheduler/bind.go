@@ -220,6 +220,7 @@ func holdFor(server *v1alpha1.Server, uid types.UID) {
 	server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(uid)
 	delete(server.Annotations, v1alpha1.ReleasedClaimAnnotation)
 	delete(server.Annotations, v1alpha1.ReleasedAtAnnotation)
+	delete(server.Annotations, v1alpha1.ReleasedCountedAnnotation)
 	delete(server.Annotations, v1alpha1.ReleasedSpecAnnotation)
 }
 

@@ -83,7 +83,7 @@ var agentEffects = map[string]string{
 // changing says what is under way with the machine, so that no other revision takes over meanwhile, and how long at most
 // until that is over; empty where nothing is.
 func (v governShell) changing() (why string, left time.Duration) {
-	if left := policies.WipeQuietIn(v.inventory, v.now); left > 0 {
+	if left := policies.WipeQuietIn(v.inventory, v.wipeHeard(), v.now); left > 0 {
 		return "the wipe that runs has ended", left
 	}
 	if v.Cache.Busy(v.server.Name) {

@@ -34,6 +34,9 @@ func (v bootShell) wipe() boots.Agent { return boots.Wipe(v.server, v.Namespace,
 // agent writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
 // reference. Each step is looked up before it is done, so that a crash between two of them costs nothing.
 func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
+	if p, held := v.rivalHolds(ctx); held {
+		return p
+	}
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}
@@ -46,6 +49,9 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 		return loop.Holds()
 	}
 	if p, ok := v.powerKnown(); !ok { // somebody may have switched it on since it was last read
+		return p
+	}
+	if p, ok := v.identityStored(ctx); !ok {
 		return p
 	}
 	if p, ok := v.confirm(ctx, b.Action); !ok {

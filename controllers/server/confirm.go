@@ -15,7 +15,9 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/controllers/server/recheck"
+	"github.com/metalaw/metalaw/controllers/server/seen"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -96,6 +98,9 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 	if v.server.Status.Lifecycle == nil || !operations.ByHand(v.server) {
 		return nil
 	}
+	if v.unconfirmed = restored.Of(v.server, v.inventory) == restored.Stands; v.unconfirmed {
+		return nil // what a release or a declaration relies on may be older than the disks
+	}
 	p, ok := v.confirm(ctx, fleet.Record)
 	v.unconfirmed = !ok
 	v.wakeIn(p.Again)
@@ -136,6 +141,8 @@ type decided struct {
 	inventory *policyv1alpha1.ServerInventory
 	settings  bundle.Settings
 	wiping    bool
+	// heard is when the last word of the wipe in inventory was first seen.
+	heard time.Time
 	// stored takes the inventory as it was read; nil where nobody asks for it.
 	stored **policyv1alpha1.ServerInventory
 	// switchesOn says that the action only has the machine boot.
@@ -146,7 +153,7 @@ type decided struct {
 
 func (v *scope) decided(actions ...fleet.Action) decided {
 	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory, settings: v.settings(),
-		wiping: v.facts.Wipe.Running, switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
+		wiping: v.facts.Wipe.Running, heard: v.wipeHeard(), switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
 	if (maintenanceShell{v}).served() {
 		d.maintenance = v.maintenance
 	}
@@ -226,8 +233,10 @@ func (d decided) wipeDiffers(ctx context.Context) (string, error) {
 	if d.stored != nil {
 		*d.stored = now
 	}
-	seen := policies.Observation{Server: d.server, Now: d.Now(), Settings: d.settings, Inventory: now}
-	if seen.Facts().Wipe.Running != d.wiping {
+	at := d.Now()
+	looked := policies.Observation{Server: d.server, Now: at, Settings: d.settings, Inventory: now,
+		WipeHeard: seen.HeardAgain(d.inventory, now, d.heard, at)}
+	if looked.Facts().Wipe.Running != d.wiping {
 		return "the wipe", nil
 	}
 	return "", nil

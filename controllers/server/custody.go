@@ -16,6 +16,8 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/proof"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe"
@@ -28,8 +30,11 @@ type custodyShell struct{ *scope }
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored (order 2: custody before the mark in status, and both before the first boot for a claim).
 func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress {
-	if mark == policies.MarkStranger {
+	switch mark {
+	case policies.MarkStranger:
 		return v.storeStranger(ctx)
+	case gates.DoubtEnded:
+		return v.endDoubt(ctx)
 	}
 	if v.server.Status.Lifecycle != nil { // before there is one no decision can be stale, and a fear may always be kept
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
@@ -64,14 +69,14 @@ func (v custodyShell) keepMark(ctx context.Context, mark string) error {
 	return v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		v.addMark(c, mark)
 		if v.facts.Probe.DataFound && mark == policies.MarkDirty && v.server.Spec.ServerClaimRef == nil {
-			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.DataWords(policies.DataOn(v.observed))}
+			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(v.now), Disks: policies.FoundWords(v.observed)}
 		}
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
 			c.DataFound, c.MinimumTerm = nil, v.askedTerm()
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
-				c.Attested = nil
+				c.Attested, c.AttestedHidden = nil, nil
 				c.TimesClaimed++
 			}
 			c.LastHolder = &holder
@@ -113,7 +118,7 @@ func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
 func (v custodyShell) addMark(c *policyv1alpha1.Custody, mark string) {
 	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
 		at := metav1.NewMicroTime(v.now)
-		c.Clean, c.DirtiedAt, c.Attested = nil, &at, nil // who answered for a disk did so for other data
+		c.Clean, c.DirtiedAt, c.Attested, c.AttestedHidden = nil, &at, nil, nil // who answered for a disk did so for other data
 	}
 	if !slices.Contains(c.Marks, mark) {
 		c.Marks = append(c.Marks, mark)
@@ -146,23 +151,41 @@ func (v custodyShell) storeStranger(ctx context.Context) loop.Progress {
 	return loop.Waiting("MarkStored", policies.MarkStranger+" is kept in its inventory first", time.Millisecond)
 }
 
+// endDoubt forgets the doubt about a machine whose disks were read since the restore, before it is offered.
+func (v custodyShell) endDoubt(ctx context.Context) loop.Progress {
+	if p, ok := v.confirm(ctx, fleet.Record); !ok {
+		return p
+	}
+	if err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) { c.Doubt = nil }); err != nil {
+		return conflictOrBroken(err)
+	}
+	return loop.Waiting(gates.RestoredDoubt, "the annotation that marks the doubt to go", time.Second)
+}
+
 // writeCustody changes what must be remembered of the machine when its Server is gone.
 func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
+	return v.writeInventory(ctx, func(i *policyv1alpha1.ServerInventory) {
+		if i.Custody == nil {
+			i.Custody = &policyv1alpha1.Custody{}
+		}
+		change(i.Custody)
+	})
+}
+
+// writeInventory changes what is kept of the machine.
+func (v custodyShell) writeInventory(ctx context.Context, change func(*policyv1alpha1.ServerInventory)) error {
 	inventory, err := v.storedInventory(ctx)
 	if err != nil {
 		return err
 	}
 	if inventory == nil {
 		inventory = &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: v.server.Spec.SystemUUID},
-			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}, Custody: &policyv1alpha1.Custody{}}
-		change(inventory.Custody)
+			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}}
+		change(inventory)
 		return v.wroteInventory(inventory, v.Client.Create(ctx, inventory))
 	}
 	before := inventory.DeepCopy()
-	if inventory.Custody == nil {
-		inventory.Custody = &policyv1alpha1.Custody{}
-	}
-	change(inventory.Custody)
+	change(inventory)
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil // an earlier look wrote it, whose write of the server was refused
 	}
@@ -208,6 +231,9 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
 		}
+		if p := proof.Rest(ctx, v.Reader, v.server.Status.Lifecycle.Entry-1, v.inventory, v.stored); p.Phase != loop.Done {
+			return p
+		}
 		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 			if record := policies.NextCleanRecord(v.server, v.withCustody(c), v.now); record != nil {
 				c.Clean = record
@@ -221,6 +247,7 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 	}
 	for _, name := range []string{
 		v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedSpecAnnotation,
+		v1alpha1.ReleasedCountedAnnotation,
 		v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation,
 	} {
 		delete(v.server.Annotations, name)
@@ -228,11 +255,19 @@ func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 	return loop.Holds()
 }
 
+// proven keeps a server where it is whose move clears Dirty, until the store proves the wipe.
+func (v custodyShell) proven(ctx context.Context, d engine.Decision) (engine.Decision, loop.Outcome) {
+	if v.server.Status.Lifecycle == nil || !proof.Takes(d, v.settings()) {
+		return d, loop.Outcome{}
+	}
+	return proof.Move(ctx, v.Reader, d, v.server.Status.Lifecycle.Entry, v.decided().inventoryNow)
+}
+
 // withCustody is the inventory with its custody as it is stored.
 func (v custodyShell) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
 	inventory := &policyv1alpha1.ServerInventory{Custody: c}
-	if v.inventory != nil {
-		inventory.Wipe = v.inventory.Wipe
+	if v.stored != nil {
+		inventory.Wipe = v.stored.Wipe
 	}
 	return inventory
 }

@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/seen"
 	"github.com/metalaw/metalaw/controllers/server/status"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // mayWait says that what this reconcile records need not be stored at once.
@@ -26,5 +28,5 @@ func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 		entry = l.Entry
 	}
 	id := fmt.Sprintf("%d/%d", entry, after.Generation)
-	return max(0, worthTelling-now.Sub(s.memory.of(after.Name).firstSeen(deferredRecord, id, now)))
+	return max(0, worthTelling-now.Sub(s.memory.of(after.Name).seen.First(seen.Deferred, id, policies.Instant{Now: now})))
 }

@@ -4,11 +4,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -20,12 +22,18 @@ type effectShell struct{ *scope }
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	d := custodyShell{v}.dirtiedByMove(ctx, gateShell{v}.settle())
-	outcome := effectShell{v}.applyEffects(ctx, d)
-	if err := (operationShell{v}).attest(ctx); err != nil && outcome.Settled() {
+	d, outcome := custodyShell{v}.proven(ctx, d)
+	if outcome.Settled() {
+		outcome = effectShell{v}.applyEffects(ctx, d)
+	}
+	err := errors.Join(operationShell{v}.attest(ctx), operationShell{v}.prove(ctx), custodyShell{v}.noteRivals(ctx))
+	if err != nil && outcome.Settled() {
 		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
 	} else if err != nil {
 		v.wakeIn(fastestPoll)
 	}
+	v.wakeIn(v.Storage.Look(ctx, storage.Subject{Server: v.server, Inventory: v.inventory,
+		Target: v.target, TargetErr: v.targetErr, Want: v.want()}))
 	v.Record(d, outcome)
 	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
+	"github.com/metalaw/metalaw/controllers/server/seen"
 )
 
 // memory is what this process remembers of servers between reconciles. Losing it costs a read, never a wrong action.
@@ -32,7 +33,7 @@ type remembered struct {
 	// asked is the last power change that this process recorded, by its clock; see entered.
 	asked time.Time
 	// seen is when this process first saw the latest record of each kind.
-	seen [recordKinds]sighting
+	seen seen.Records
 	// waits is since when a decision waits for a reading; zero where none does.
 	waits time.Time
 	// reads is since when an effect waits for a reading, and held since when a move has been put off; zero where none does.
@@ -44,24 +45,6 @@ type remembered struct {
 	ignition metav1.ObjectMeta
 	// boot follows the last boot that was asked for.
 	boot boots.Watch
-}
-
-// recordKind is what a record with a time tells of.
-type recordKind uint8
-
-const (
-	powerRecord recordKind = iota
-	entryRecord
-	operationRecord
-	// deferredRecord is what of a status waits for the next write.
-	deferredRecord
-	recordKinds
-)
-
-// sighting is when a record was first seen.
-type sighting struct {
-	id string
-	at time.Time
 }
 
 func newMemory() *memory { return &memory{servers: map[string]*remembered{}} }
@@ -108,14 +91,6 @@ func (r *remembered) askedAt(recorded time.Time) time.Time {
 		return recorded
 	}
 	return time.Time{}
-}
-
-// firstSeen is when this process first saw a record of the server.
-func (r *remembered) firstSeen(kind recordKind, id string, now time.Time) time.Time {
-	if r.seen[kind].id != id {
-		r.seen[kind] = sighting{id: id, at: now}
-	}
-	return r.seen[kind].at
 }
 
 // waitedFor says that a reading was begun since a decision waits for one.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/census"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -44,7 +45,7 @@ func TestServersAreCountedByStateAndByWhatIsWrongWithThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(NewStates(api, governed{embedded})); err != nil {
+	if err := registry.Register(census.New(api, governed{embedded}.Active)); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()

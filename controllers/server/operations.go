@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -28,7 +27,7 @@ type operationShell struct{ *scope }
 func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
 	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
-		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested}
+		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested, Proved: v.proved}
 	if !written && !v.server.Status.Operation.Active() {
 		return in // nothing is asked for
 	}
@@ -53,17 +52,13 @@ func (v operationShell) attest(ctx context.Context) error {
 		v.bundle == nil {
 		return nil
 	}
-	disk, why := operations.Attestation(v.input(engine.Decision{}))
+	answer, why := operations.Attestation(v.input(engine.Decision{}))
 	if why != "" {
 		return nil
 	}
-	err := custodyShell(v).writeCustody(ctx, func(c *policyv1alpha1.Custody) {
-		if len(c.Unattested([]policyv1alpha1.CustodyDisk{disk.CustodyDisk})) > 0 {
-			c.Attested = append(c.Attested, disk)
-		}
-	})
+	err := custodyShell(v).writeCustody(ctx, answer.Write)
 	if err == nil {
-		v.attested = &disk
+		v.attested = &answer
 	}
 	return err
 }
@@ -116,7 +111,7 @@ func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
 	}
 	op, at := v.server.Status.Operation, metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
-	fleet.Begin(v.server.Status.Lifecycle, out.Action, at)
+	fleet.Begin(v.server.Status.Lifecycle, out.Action, at, v.counted.Stored())
 	id, guarded := op.ID, v.guarded(reset(out.Ask), out.Action)
 	return out.Progress.Then(func() { // order 1: the operation is stored as begun before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id) // one that was postponed is known, and forgotten only now that it is recorded anew

@@ -17,8 +17,12 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/rivals"
+	"github.com/metalaw/metalaw/controllers/server/identity"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -81,12 +85,20 @@ type Options struct {
 	// Clients is the pool of BMC clients.
 	Clients hardware.Clients
 	// Cache is made by Setup.
-	Cache    *Cache
+	Cache *Cache
+	// Storage reads the drives that BMCs list; it is made by Setup. Nil reads none.
+	Storage *storage.Reader
+	// Identities is made by Setup; nil stores nothing of what BMCs show of their machines.
+	Identities *identity.Cache
+	// Rivals knows which other BMCs show the UUID of a server; nil knows none.
+	Rivals   *rivals.Memory
 	Recorder events.EventRecorder
 	Metrics  *Metrics
 	// Outage tells the time in which no manager ran, before this one began.
 	Outage func() policies.Outage
 	Now    func() time.Time
+	// Counted tells counted time; nil knows none, and then no grace ends.
+	Counted *counted.Clock
 
 	// Namespace is the manager's: boot configurations of its own live there.
 	Namespace string

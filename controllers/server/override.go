@@ -11,6 +11,7 @@ import (
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/seen"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -45,12 +46,12 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 // bootedSince is when the machine was last switched on, restarted, or came into its entry.
 func (v bootShell) bootedSince() time.Time {
 	l := v.server.Status.Lifecycle
-	since := v.notAhead(entryRecord, entryText(l.Entry), l.EnteredAt.Time)
+	since := v.remembered().seen.RecordedAt(seen.Entry, entryText(l.Entry), l.EnteredAt, l.EnteredCounted, v.instant())
 	if isOn(l.Request) {
 		since = later(since, v.requested().RecordedAt)
 	}
 	if op := v.server.Status.Operation; operations.EndedReset(op) {
-		since = later(since, v.notAhead(operationRecord, op.ID, op.FinishedAt.Time))
+		since = later(since, v.remembered().seen.NotAhead(seen.Operation, op.ID, op.FinishedAt.Time, v.instant()))
 	}
 	return since
 }

@@ -146,7 +146,7 @@ func (s powerShell) begin(out power.Output) {
 		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)
 	}
 	for _, a := range out.Actions {
-		fleet.Begin(l, a, out.Request.AskedAt)
+		fleet.Begin(l, a, out.Request.AskedAt, out.Request.AskedCounted)
 	}
 }
 

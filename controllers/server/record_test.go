@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -226,6 +227,8 @@ func TestAReleaseThatTookEffectIsToldToBeTooLateToUndo(t *testing.T) {
 				v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationUndoRelease
 				v.server.Annotations[v1alpha1.ClaimUIDAnnotation], v.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u1", "u1"
 				v.server.Annotations[v1alpha1.ReleasedAtAnnotation] = at.Format(time.RFC3339)
+				v.server.Annotations[v1alpha1.ReleasedCountedAnnotation] = "9h"
+				v.counted, v.observed.CountedNow = counted.Time(10*time.Hour), counted.Time(10*time.Hour)
 				c.change(v.server)
 			})
 			operationShell{v}.record(engine.Decision{})

@@ -11,12 +11,14 @@ import (
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/seen"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
 // requested is the last power request with what this process knows of it.
 func (v *scope) requested() power.Asked {
-	a := power.Asked{Grace: v.PowerGrace, Now: v.now}
+	a := power.Asked{Grace: v.PowerGrace, Now: v.now, CountedNow: v.counted}
 	l := v.server.Status.Lifecycle
 	if l == nil {
 		return a
@@ -26,7 +28,7 @@ func (v *scope) requested() power.Asked {
 		return a
 	}
 	id := power.RequestID(l.Request)
-	a.RecordedAt, a.Job = v.notAhead(powerRecord, id, l.Request.AskedAt.Time), v.job(id)
+	a.RecordedAt, a.Job = v.remembered().seen.RecordedAt(seen.Power, id, l.Request.AskedAt, l.Request.AskedCounted, v.instant()), v.job(id)
 	return a
 }
 
@@ -40,14 +42,13 @@ func (v *scope) job(id string) power.Job {
 	return job
 }
 
-// notAhead is the time of a record, and no later than this process first saw it: the clock of another process that
-// recorded it may be ahead, and no wait is to last for that.
-func (v *scope) notAhead(kind recordKind, id string, recorded time.Time) time.Time {
-	if seen := v.remembered().firstSeen(kind, id, v.now); recorded.After(seen) {
-		return seen
-	}
-	return recorded
+// wipeHeard is when this process first saw the last word of a wipe; zero where there is none.
+func (v *scope) wipeHeard() time.Time {
+	return v.remembered().seen.WipeHeard(v.inventory, v.instant())
 }
+
+// instant is the moment of this reconcile by both clocks.
+func (v *scope) instant() policies.Instant { return policies.Instant{Now: v.now, Counted: v.counted} }
 
 // record keeps what became of the power request.
 func (s powerShell) record() {
@@ -88,7 +89,7 @@ func (s powerShell) recordRunning() {
 	}
 	if s.shows(redfish.PowerOn) && s.reading.Begun.After(s.remembered().enteredAt(s.server)) {
 		at := metav1.NewMicroTime(s.now)
-		l.SeenOnAt = &at
+		l.SeenOnAt, l.SeenOnCounted = &at, s.counted.Stored()
 	}
 }
 

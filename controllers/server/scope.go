@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,9 +22,12 @@ import (
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/operations"
+	"github.com/metalaw/metalaw/controllers/server/shown"
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -51,7 +53,9 @@ type scope struct {
 	work
 	server *v1alpha1.Server
 	now    time.Time
-	out    outputs
+	// counted is now in counted time; zero where that is not known.
+	counted counted.Time
+	out     outputs
 }
 
 // objects are the objects beside the server that its facts are made of.
@@ -106,8 +110,10 @@ type work struct {
 	recorded status.Output
 	// force is the move that an operation forces; nil where none does.
 	force *operations.Move
-	// attested is the disk that was written into the inventory for operation attest-disk; nil where none was.
-	attested *policyv1alpha1.AttestedDisk
+	// attested is what was written into the inventory for operation attest-disk; nil where nothing was.
+	attested *operations.Answer
+	// proved is what was written into the inventory for operation prove; nil where nothing was.
+	proved *policyv1alpha1.MachineIdentity
 }
 
 // outputs are what a reconcile leads to besides what it records.
@@ -127,7 +133,8 @@ type readShell struct{ *scope }
 
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
-	v := &scope{subject: s, server: server, now: s.Now()}
+	v := &scope{subject: s, server: server, now: s.Now(), counted: s.Counted.Now()}
+	policies.SeeRelease(server, v.counted) // the write of this reconcile stores it
 	if err := (readShell{v}).readObjects(ctx); err != nil {
 		return nil, err
 	}
@@ -140,7 +147,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err != nil {
 		return nil, err
 	}
-	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
+	v.heldBack = restored.Waits(server, v.inventory) || hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err
@@ -303,22 +310,13 @@ func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 			"a BMC object whose BMC shows its UUID is written there by itself"}
 	}
 	if s.Spec.SystemURI == "" {
-		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonSystemURIMissing, Message: withoutURI(s)}
+		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonSystemURIMissing, Message: shown.WithoutURI(s)}
 	}
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
 	v.stated = statedOn(bmc, s.Spec.SystemURI)
 	target.Detail = status.AllStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
 	return target, err
-}
-
-// withoutURI says what a server waits for that names its BMC and not the system there.
-func withoutURI(s *v1alpha1.Server) string {
-	if s.Spec.BMCRef != nil {
-		return fmt.Sprintf("spec.systemURI is empty. It is filled in once BMC %s shows a system with the UUID %s. If it does not, compare the UUID, "+
-			"or write the URI of the system at its BMC, like /redfish/v1/Systems/1", s.Spec.BMCRef.Name, s.Spec.SystemUUID)
-	}
-	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"
 }
 
 func (v *scope) settings() bundle.Settings {
@@ -331,11 +329,12 @@ func (v *scope) settings() bundle.Settings {
 // makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
 	v.observed, v.facts, v.clock = gates.Facts(v.observation(), &v.governs, v.settings(), v.deadlines(), v.reading.Tried)
-	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
+	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.counted); remaining > 0 {
 		v.wakeIn(remaining)
 	}
-	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+	v.wakeIn(policies.WipeQuietIn(v.inventory, v.wipeHeard(), v.now))
 	v.wakeIn(policies.FirstWordIn(v.observed, v.facts))
+	v.wakeIn(policies.ListAwaitedIn(v.observed))
 }
 
 // deadlines is what tells whether time counts.
@@ -345,32 +344,15 @@ func (v *scope) deadlines() gates.Clock {
 
 // observation is what the facts are made of, without the time that counts.
 func (v *scope) observation() policies.Observation {
-	return policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
-		Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
+	return policies.Observation{Server: v.server, Now: v.now, CountedNow: v.counted, WipeHeard: v.wipeHeard(), Settings: v.settings(),
+		System: v.systemReading(), Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {
 	if !v.reading.Reachable() {
 		return policies.SystemReading{}
 	}
-	s := v.reading.Value
-	return policies.SystemReading{Reachable: true, Power: string(s.Power), Health: string(s.Health),
-		Identity:    policies.IdentityOf(redfish.Shows(v.want(), s), s.Identity.UUID),
-		NoOverride:  s.Boot.Missing,
-		Faulty:      faulty(s.Critical),
-		Harmless:    len(s.Critical) > 0 && len(faulty(s.Critical)) == 0,
-		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
-}
-
-// faulty are the names of the parts of the hardware that the BMC reports as critical.
-func faulty(parts []redfish.HealthPart) []string {
-	var names []string
-	for _, p := range parts {
-		if p.Hardware {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+	return shown.System(v.want(), v.reading.Value)
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.

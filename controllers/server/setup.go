@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -26,6 +27,8 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/identity"
+	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
@@ -58,7 +61,13 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	options.setDefaults(mgr)
 	woken := &trigger.Source{}
 	options.Cache = newCache(options.Clients, woken.Trigger)
-	if err := mgr.Add(options.Cache); err != nil {
+	options.Identities = identity.NewCache(options.Clients, woken.Trigger)
+	if err := errors.Join(mgr.Add(options.Cache), mgr.Add(options.Identities)); err != nil {
+		return err
+	}
+	options.Storage = storage.New(storage.Options{Clients: options.Clients, Wake: woken.Trigger, Now: options.Now,
+		Client: options.Client, Reader: options.Reader})
+	if err := mgr.Add(options.Storage); err != nil {
 		return err
 	}
 	s := newSubject(options)
@@ -92,6 +101,10 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server, *gates.Output]
 		Gone: func(name types.NamespacedName) {
 			s.memory.forget(name.Name)
 			s.Cache.Forget(name.Name)
+			s.Storage.Forget(name.Name)
+			if s.Identities != nil {
+				s.Identities.Forget(name.Name)
+			}
 			if s.Shadows != nil {
 				s.Shadows.Forget(name.Name)
 			}

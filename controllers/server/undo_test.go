@@ -47,7 +47,7 @@ func TestAReleaseIsUndoneUntilAWipeIsPrepared(t *testing.T) {
 					change(s)
 				}
 				w := inWorld(t, newMachine(redfish.PowerOn), s)
-				w.manager.NoReleaseGrace = !c.grace
+				w.manager.NoReleaseGrace, w.manager.Counted = !c.grace, counts(500)
 				w.manager.run(time.Second)
 				if got := w.operation(); got != c.want {
 					t.Errorf("the operation: %s, want %s (%+v)", got, c.want, w.server().Status.Operation)
@@ -73,7 +73,7 @@ func TestAReleaseThatWaitsIsToldInReady(t *testing.T) {
 			s.Status.Lifecycle.Marks = []string{"Dirty", "Managed"}
 		}
 		w := inWorld(t, newMachine(redfish.PowerOn), serverIn(v1alpha1.StateReserved, holdsWeb, ended))
-		w.manager.NoReleaseGrace = false
+		w.manager.NoReleaseGrace, w.manager.Counted = false, counts(500)
 		effect := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339)
 		w.manager.run(time.Minute)
 		first := w.server()

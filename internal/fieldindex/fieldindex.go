@@ -16,6 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/machineid"
 )
 
 // The names of the indexes. Those that are field paths serve uncached reads as well, because the CRDs declare them
@@ -56,6 +57,8 @@ const (
 	EndpointByIP = "spec.ip"
 	// InventoryByDisk finds the inventories of machines that reported a disk, or are remembered to have it, by one of its DiskKeys.
 	InventoryByDisk = "disk"
+	// InventoryByMachine finds the inventories of machines that show a serial number or an address, by machineid.Keys.
+	InventoryByMachine = "machine"
 )
 
 // Values of ClaimByBinding.
@@ -67,13 +70,13 @@ const (
 // ClaimKey is the value of ServerByClaim for a claim.
 func ClaimKey(namespace, name string) string { return namespace + "/" + name }
 
-// DiskKeys are the values of InventoryByDisk for a disk. What it does not have gives none.
+// DiskKeys are the values of InventoryByDisk for a disk. What it does not have, and what identifies no disk, gives none.
 func DiskKeys(wwid, serial string) []string {
 	var keys []string
-	if wwid != "" {
+	if policyv1alpha1.DiskIdentifies(wwid) {
 		keys = append(keys, "wwid "+wwid)
 	}
-	if serial != "" {
+	if policyv1alpha1.DiskIdentifies(serial) {
 		keys = append(keys, "serial "+serial)
 	}
 	return keys
@@ -99,6 +102,15 @@ func DisksOf(o client.Object) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// MachinesOf are the values of InventoryByMachine for an inventory.
+func MachinesOf(o client.Object) []string {
+	inventory, ok := o.(*policyv1alpha1.ServerInventory)
+	if !ok {
+		return nil
+	}
+	return machineid.KeysOf(inventory)
 }
 
 var macDigits = strings.NewReplacer(":", "", "-", "", ".", "", " ", "")
@@ -164,6 +176,7 @@ func index[T client.Object](object T, name string, value func(T) string) fieldIn
 func all() []fieldIndex {
 	return []fieldIndex{
 		{&policyv1alpha1.ServerInventory{}, InventoryByDisk, DisksOf},
+		{&policyv1alpha1.ServerInventory{}, InventoryByMachine, MachinesOf},
 		index(&v1alpha1.Server{}, ServerBySystemUUID, func(s *v1alpha1.Server) string { return strings.ToLower(s.Spec.SystemUUID) }),
 		index(&v1alpha1.Server{}, ServerByState, func(s *v1alpha1.Server) string { return string(s.Status.State) }),
 		index(&v1alpha1.Server{}, ServerByClaimUID, func(s *v1alpha1.Server) string { return s.Annotations[v1alpha1.ClaimUIDAnnotation] }),

@@ -34,8 +34,8 @@ var shared = map[string]bool{
 	"03000200-0400-0500-0006-000700080009": true,
 }
 
-// Shared says that a lower-case UUID is what firmware shows that was never given one of its own.
-func Shared(uuid string) bool { return shared[uuid] }
+// Shared says that a lower-case UUID is what firmware shows that was never given one of its own, in either byte order.
+func Shared(uuid string) bool { return shared[uuid] || shared[Swap(uuid)] }
 
 // Swap turns the bytes of the first three groups of a UUID with dashes; other text is returned as it is.
 func Swap(uuid string) string {

@@ -72,6 +72,7 @@ func TestShared(t *testing.T) {
 	for uuid, want := range map[string]bool{
 		"00000000-0000-0000-0000-000000000000": true,
 		"03000200-0400-0500-0006-000700080009": true,
+		"00020003-0004-0005-0006-000700080009": true, // the same in the other byte order
 		"38947555-7742-3448-3784-823347823834": false,
 		"":                                     false,
 	} {

@@ -49,13 +49,15 @@ func (stand) PoweredOff(*emulator.Machine) {}
 // itself sees.
 func describe(m *emulator.Machine) guest.Machine {
 	id, hardware := m.Identity(), m.Hardware()
+	system, board := id.DMI()
 	data := metalprobe.Data{
 		SystemInfo: policyv1alpha1.SystemInfo{
 			BIOSInformation: policyv1alpha1.BIOSInformation{Vendor: id.Manufacturer, Version: hardware.BIOSVersion},
 			SystemInformation: policyv1alpha1.SystemInformation{
-				Manufacturer: id.Manufacturer, ProductName: id.Model, SerialNumber: id.SerialNumber,
+				Manufacturer: id.Manufacturer, ProductName: id.Model, SerialNumber: system,
 				UUID: m.InBandUUID(), SKUNumber: id.SKU,
 			},
+			BoardInformation: policyv1alpha1.BoardInformation{SerialNumber: board},
 		},
 		Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: hardware.MemoryBytes, DeviceLocator: "total"}},
 	}
@@ -73,6 +75,10 @@ func describe(m *emulator.Machine) guest.Machine {
 		data.NetworkInterfaces = append(data.NetworkInterfaces, policyv1alpha1.ProbeNetworkInterface{
 			Name: n.Name, MACAddress: n.MACAddress, CarrierStatus: carrier,
 		})
+	}
+	for _, f := range m.Functions() {
+		data.Hidden = append(data.Hidden, policyv1alpha1.HiddenStorage{Source: policyv1alpha1.HiddenByAgent, Address: f.Address,
+			PCIID: f.ID, Reason: "no driver is bound to this storage function"})
 	}
 	machine := guest.Machine{UUID: id.UUID, Data: data}
 	for _, d := range m.Drives() {

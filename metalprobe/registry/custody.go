@@ -17,7 +17,9 @@ import (
 // boot replaces the list, because a disk may have left the machine. Disks are only added where that could lose one: while
 // the machine may hold data, by later reports of the same boot, and by the agent that wipes. A report without any storage
 // says nothing about disks. The marks and the holder belong to the server controller.
-func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv1alpha1.BlockDevice) {
+//
+// Removable media that are not the BMC's are remembered where the policy has them erased.
+func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv1alpha1.BlockDevice, erasesRemovable bool) {
 	if stored.Custody == nil {
 		stored.Custody = &policyv1alpha1.Custody{}
 	}
@@ -27,26 +29,15 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 	}
 	var known []policyv1alpha1.CustodyDisk
 	if !replaces(stored, g) {
-		known = slices.Clone(stored.Custody.Disks)
+		known = stored.Custody.Disks
 	}
-	have, seen := map[policyv1alpha1.DiskKey]int{}, map[policyv1alpha1.DiskKey]int{}
-	for _, disk := range known {
-		have[disk.Key()]++
-	}
-	for _, device := range devices {
-		if device.Removable || device.ReadOnly || device.Remote() {
-			continue
-		}
-		disk := custodyDisk(device)
-		key := disk.Key()
-		seen[key]++
-		// A disk with two paths is seen twice under its one wwid; two disks may well share a careless serial number.
-		if seen[key] > have[key] && (key.By != "wwid" || have[key] == 0) {
-			known = append(known, disk)
-			have[key]++
+	var seen []policyv1alpha1.CustodyDisk
+	for i := range devices {
+		if d := &devices[i]; !d.ReadOnly && !d.Remote() && (!d.Removable || erasesRemovable && d.RemovableMedium()) {
+			seen = append(seen, d.RememberedDisk())
 		}
 	}
-	stored.Custody.Disks = known
+	stored.Custody.Disks = policyv1alpha1.Remember(known, seen)
 }
 
 // replaces says whether a report stands for the whole machine, and not only for what one boot sees of it.
@@ -66,34 +57,17 @@ func mayHoldData(stored *policyv1alpha1.ServerInventory, server *metalv1alpha1.S
 		lifecycle != nil && slices.Contains(lifecycle.Marks, metalv1alpha1.MarkDirty)
 }
 
-func custodyDisk(device policyv1alpha1.BlockDevice) policyv1alpha1.CustodyDisk {
-	return policyv1alpha1.CustodyDisk{
-		Name: diskName(device.Name, device.Path), Serial: device.Serial, WWID: device.WWID, SizeBytes: device.SizeBytes,
-	}
+// missing gives the remembered disks that are not among the erased.
+func missing(remembered []policyv1alpha1.CustodyDisk, erased []policyv1alpha1.DiskWipe) []policyv1alpha1.CustodyDisk {
+	return policyv1alpha1.NotErased(remembered, asRemembered(erased))
 }
 
-// diskName is the kernel's name of a disk; agents of others may give its path only.
-func diskName(name, path string) string { return cmp.Or(name, strings.TrimPrefix(path, "/dev/")) }
-
-// missing gives the remembered disks that are not among the erased. One erased disk stands for one remembered disk,
-// but for a wwid, which no two disks share. A remembered disk without any identity is never found.
-func missing(remembered []policyv1alpha1.CustodyDisk, erased []policyv1alpha1.DiskWipe) []policyv1alpha1.CustodyDisk {
-	found := map[policyv1alpha1.DiskKey]int{}
-	for _, disk := range erased {
-		found[policyv1alpha1.DiskKey{By: "wwid", Value: disk.WWID}]++
-		found[policyv1alpha1.DiskKey{By: "serial", Value: disk.Serial}]++
-		found[policyv1alpha1.DiskKey{By: "name", Value: diskName(disk.Name, disk.Path)}]++
+func asRemembered(erased []policyv1alpha1.DiskWipe) []policyv1alpha1.CustodyDisk {
+	disks := make([]policyv1alpha1.CustodyDisk, len(erased))
+	for i := range erased {
+		disks[i] = erased[i].RememberedDisk()
 	}
-	var left []policyv1alpha1.CustodyDisk
-	for _, disk := range remembered {
-		key := disk.Key()
-		if found[key] == 0 {
-			left = append(left, disk)
-		} else if key.By != "wwid" {
-			found[key]--
-		}
-	}
-	return left
+	return disks
 }
 
 // maxNamed bounds the disks that a message names, so that the API stores it.
@@ -108,7 +82,10 @@ func notCovered(left []policyv1alpha1.CustodyDisk) string {
 			break
 		}
 		name := fmt.Sprintf("%.40s", cmp.Or(disk.Name, "unnamed"))
-		if key := disk.Key(); key.By == "wwid" || key.By == "serial" {
+		switch key := disk.Key(); {
+		case key.By == "wwid" && policyv1alpha1.DiskIdentifies(disk.Serial):
+			name += fmt.Sprintf(" (%s %.60s, serial %.60s)", key.By, key.Value, disk.Serial)
+		case key.By == "wwid", key.By == "serial":
 			name += fmt.Sprintf(" (%s %.60s)", key.By, key.Value)
 		}
 		names = append(names, name)

@@ -77,9 +77,11 @@ func TestFixedDisksAreRemembered(t *testing.T) {
 		"but no removable and no read-only ones": {data: []string{
 			`{"storage":[{"path":"/dev/sda","removable":true},{"path":"/dev/sdb","readOnly":true}]}`}},
 		"but none that is attached over a network": {data: []string{`{"storage":[{"path":"/dev/sdx","transport":"iscsi"},{"path":"/dev/sdy","transport":"fc"},
-			{"path":"/dev/nvme0n1","transport":"nvme/tcp"},{"path":"/dev/nvme1n1","transport":"nvme/rdma+tcp"},{"path":"/dev/sda","wwid":"A","sizeBytes":7,"transport":"sata"}]}`}, want: []disk{a}},
+			{"path":"/dev/nvme0n1","transport":"nvme/tcp"},{"path":"/dev/nvme1n1","transport":"nvme/rdma+tcp"},{"path":"/dev/sda","wwid":"A","sizeBytes":7,"transport":"sata"}]}`}, want: []disk{{Name: "sda", WWID: "A", SizeBytes: 7, Transport: "sata"}}},
 		"where it may be local all the same": {data: []string{`{"storage":[{"path":"/dev/sda","wwid":"A","sizeBytes":7,"transport":"nvme/pcie+tcp"},
-			{"path":"/dev/sdb","serial":"B","sizeBytes":7,"transport":"unknown"},{"path":"/dev/sdc","sizeBytes":7,"transport":"nvme/unknown"}]}`}, want: []disk{a, b, c}},
+			{"path":"/dev/sdb","serial":"B","sizeBytes":7,"transport":"unknown"},{"path":"/dev/sdc","sizeBytes":7,"transport":"nvme/unknown"}]}`}, want: []disk{
+			{Name: "sda", WWID: "A", SizeBytes: 7, Transport: "nvme/pcie+tcp"}, {Name: "sdb", Serial: "B", SizeBytes: 7, Transport: "unknown"},
+			{Name: "sdc", SizeBytes: 7, Transport: "nvme/unknown"}}},
 		"by their path where an agent gives no name":      {data: []string{`{"storage":[{"path":"/dev/sdc","sizeBytes":7}]}`}, want: []disk{c}},
 		"once for two paths to one wwid":                  {data: []string{storage("sda A -", "sdz A -")}, want: []disk{a}},
 		"each, though two share a serial number":          {data: []string{storage("sdb - B", "sdb - B")}, want: []disk{b, b}},
@@ -146,14 +148,22 @@ func TestAWipeMustCoverTheDisksOfBefore(t *testing.T) {
 		names  string
 	}{
 		"and it does, whatever they are called now": {
-			[]disk{{Name: "sdb", WWID: "A"}, {Name: "sda", Serial: "B"}}, []string{"sda A -", "sdb X B"}, "Verified", ""},
+			[]disk{{Name: "sdb", WWID: "A"}, {Name: "sda", Serial: "B"}}, []string{"sda A -", "sdb Y B"}, "Verified", ""},
 		"and it does, known by name only":     {[]disk{{Name: "sda"}}, []string{"sda A B"}, "Verified", ""},
 		"not one that this boot does not see": {[]disk{{Name: "sda", WWID: "A"}, {Name: "sdb", WWID: "B"}}, []string{"sda A -"}, "Failed", "sdb (wwid B)"},
 		"not one with another's name":         {[]disk{{Name: "sda", WWID: "A"}}, []string{"sda Z -"}, "Failed", "sda (wwid A)"},
-		"not a wwid by its serial number":     {[]disk{{Name: "sda", WWID: "A", Serial: "S"}}, []string{"sda - S"}, "Failed", "sda (wwid A)"},
-		"each of two with the same serial":    {[]disk{{Name: "sda", Serial: "0"}, {Name: "sdb", Serial: "0"}}, []string{"sda - 0"}, "Failed", "sdb (serial 0)"},
-		"all, where this boot sees none":      {[]disk{{Name: "sda", WWID: "A"}}, nil, "Failed", "sda (wwid A)"},
-		"one that has no identity whatsoever": {[]disk{{SizeBytes: 7}}, []string{"sda A B"}, "Failed", "unnamed"},
+		"not a wwid by its serial number":     {[]disk{{Name: "sda", WWID: "A", Serial: "S"}}, []string{"sda - S"}, "Failed", "sda (wwid A, serial S)"},
+		"each of two with the same serial":    {[]disk{{Name: "sda", Serial: "S"}, {Name: "sdb", Serial: "S"}}, []string{"sda - S"}, "Failed", "sdb (serial S)"},
+		"each of two with a serial of zeros":  {[]disk{{Name: "sda", Serial: "0"}, {Name: "sdb", Serial: "0"}}, []string{"sda - 0"}, "Failed", "seen: sdb. "},
+		"each of two with one wwid": {
+			[]disk{{Name: "sda", WWID: "A", Serial: "S1", Transport: "sata"}, {Name: "sdb", WWID: "A", Serial: "S2", Transport: "sata"}},
+			[]string{"sda A S1"}, "Failed", "sdb (wwid A, serial S2)"},
+		"and it does, with one wwid for two": {
+			[]disk{{Name: "sda", WWID: "A", Serial: "S1", Transport: "sata"}, {Name: "sdb", WWID: "A", Serial: "S2", Transport: "sata"}},
+			[]string{"sdb A S1", "sda A S2"}, "Verified", ""},
+		"each, and one by serial and one by name are two": {[]disk{{Serial: "S"}, {Name: "sda"}}, []string{"sda - S"}, "Failed", "seen: sda. "},
+		"all, where this boot sees none":                  {[]disk{{Name: "sda", WWID: "A"}}, nil, "Failed", "sda (wwid A)"},
+		"one that has no identity whatsoever":             {[]disk{{SizeBytes: 7}}, []string{"sda A B"}, "Failed", "unnamed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, asWipe, custodyOf(c.before...))

@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/machineid"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
@@ -58,11 +59,26 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	keep := storeReport(g, &report, data, r.options.Now())
+	for i := range data.Hidden {
+		data.Hidden[i].Source, data.Hidden[i].ExcusedBy = policyv1alpha1.HiddenByAgent, ""
+	}
+	asks, refused := demandsOf(r.options.Demands, g.server, &data)
+	if refused != nil {
+		return nil, refused
+	}
+	verdict, refused := machines{r.options}.identify(request.Context(), g, &data)
+	if refused != nil {
+		return nil, refused.about(g.server)
+	}
+	reported := machineid.Reported(&data)
+	keep := storeReport(g, &report, data, asks, r.options.Now())
 	var differences []policyv1alpha1.HardwareDifference
 	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
 		before := stored.Differences
 		refused := keep(stored)
+		if refused == nil {
+			storeIdentity(stored, g, reported, verdict, r.options.Now())
+		}
 		differences = nil
 		if !equality.Semantic.DeepEqual(before, stored.Differences) {
 			differences = stored.Differences

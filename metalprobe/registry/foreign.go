@@ -74,15 +74,16 @@ func (r *Registry) ofAnother(ctx context.Context, g grant, disk metalprobe.DiskI
 // hasDisk says that a machine reported a disk, or is remembered to have it.
 func hasDisk(inventory *policyv1alpha1.ServerInventory, disk metalprobe.DiskIdentity) bool {
 	if inventory.Report != nil {
-		for _, d := range inventory.Report.Data.Storage {
-			if sameIdentity(disk, metalprobe.DiskIdentity{WWID: d.WWID, Serial: d.Serial, Model: d.Model, SizeBytes: d.SizeBytes}) {
+		for i := range inventory.Report.Data.Storage {
+			d := &inventory.Report.Data.Storage[i]
+			if sameIdentity(disk, d.RememberedDisk(), d.Model) {
 				return true
 			}
 		}
 	}
 	if inventory.Custody != nil {
 		for _, d := range inventory.Custody.Disks {
-			if sameIdentity(disk, metalprobe.DiskIdentity{WWID: d.WWID, Serial: d.Serial, SizeBytes: d.SizeBytes}) {
+			if sameIdentity(disk, d, "") {
 				return true
 			}
 		}
@@ -90,13 +91,16 @@ func hasDisk(inventory *policyv1alpha1.ServerInventory, disk metalprobe.DiskIden
 	return false
 }
 
-// sameIdentity compares by wwid where both have one, else by serial number and by what else both say.
-func sameIdentity(a, b metalprobe.DiskIdentity) bool {
-	if a.WWID != "" && b.WWID != "" {
-		return a.WWID == b.WWID
+// sameIdentity compares by wwid where both have one, else by serial number and by what else both say. Disks of a batch with one wwid
+// are told apart by their serial numbers.
+func sameIdentity(asked metalprobe.DiskIdentity, other policyv1alpha1.CustodyDisk, model string) bool {
+	disk := policyv1alpha1.CustodyDisk{Serial: asked.Serial, WWID: asked.WWID}
+	if policyv1alpha1.DiskIdentifies(disk.WWID) && policyv1alpha1.DiskIdentifies(other.WWID) {
+		return policyv1alpha1.OneDisk(disk, other)
 	}
-	differs := a.Model != "" && b.Model != "" && a.Model != b.Model || a.SizeBytes > 0 && b.SizeBytes > 0 && a.SizeBytes != b.SizeBytes
-	return a.Serial != "" && a.Serial == b.Serial && !differs
+	differs := asked.Model != "" && model != "" && asked.Model != model ||
+		asked.SizeBytes > 0 && other.SizeBytes > 0 && asked.SizeBytes != other.SizeBytes
+	return policyv1alpha1.DiskIdentifies(disk.Serial) && disk.Serial == other.Serial && !differs
 }
 
 // proved gives the disks that the last wipe erased and checked before it failed on another one. They count only where everything
@@ -111,7 +115,8 @@ func proved(g grant, stored *policyv1alpha1.ServerInventory) []policyv1alpha1.Di
 	}
 	var disks []policyv1alpha1.DiskWipe
 	for _, disk := range stored.Wipe.Disks {
-		if disk.State == policyv1alpha1.DiskVerified && (disk.WWID != "" || disk.Serial != "") {
+		identified := policyv1alpha1.DiskIdentifies(disk.WWID) || policyv1alpha1.DiskIdentifies(disk.Serial)
+		if disk.State == policyv1alpha1.DiskVerified && identified {
 			disks = append(disks, disk)
 		}
 	}

@@ -45,9 +45,17 @@ func TestADiskOfAnotherMachineIsRefused(t *testing.T) {
 		"but not by a serial number of other model": {"serial=s&model=m", of(otherUUID, reports(policyv1alpha1.BlockDevice{Serial: "s", Model: "other"})), false},
 		"nor of other size":                         {"serial=s&size=5", of(otherUUID, reports(policyv1alpha1.BlockDevice{Serial: "s", SizeBytes: 6})), false},
 		"nor where the wwids differ":                {"wwid=w&serial=s", of(otherUUID, reports(policyv1alpha1.BlockDevice{WWID: "v", Serial: "s"})), false},
-		"nor one of the machine itself":             {"wwid=w", of(swapped, reports(policyv1alpha1.BlockDevice{WWID: "w"})), false},
-		"nor one of a machine without a Server":     {"wwid=w", of(unknown, reports(policyv1alpha1.BlockDevice{WWID: "w"})), false},
-		"nor one without any identity":              {"model=m&size=5", of(otherUUID, reports(policyv1alpha1.BlockDevice{Model: "m", SizeBytes: 5})), false},
+		"by one wwid, where the serial numbers may be of two ports": {
+			"wwid=w&serial=s1", of(otherUUID, reports(policyv1alpha1.BlockDevice{WWID: "w", Serial: "s2", Transport: "sas"})), true},
+		"but not by the wwid of a batch": {
+			"wwid=w&serial=s1", of(otherUUID, reports(policyv1alpha1.BlockDevice{WWID: "w", Serial: "s2", Transport: "sata"})), false},
+		"nor by that of a batch in a custody": {
+			"wwid=w&serial=s1", of(otherUUID, remembers(policyv1alpha1.CustodyDisk{WWID: "w", Serial: "s2", Transport: "nvme/pcie"})), false},
+		"nor by zeros": {
+			"wwid=000&serial=0", of(otherUUID, reports(policyv1alpha1.BlockDevice{WWID: "000", Serial: "0"})), false},
+		"nor one of the machine itself":         {"wwid=w", of(swapped, reports(policyv1alpha1.BlockDevice{WWID: "w"})), false},
+		"nor one of a machine without a Server": {"wwid=w", of(unknown, reports(policyv1alpha1.BlockDevice{WWID: "w"})), false},
+		"nor one without any identity":          {"model=m&size=5", of(otherUUID, reports(policyv1alpha1.BlockDevice{Model: "m", SizeBytes: 5})), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, asWipe, c.machine)

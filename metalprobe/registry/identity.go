@@ -5,7 +5,6 @@ package registry
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
@@ -29,9 +28,9 @@ func check(report *metalprobe.Report) error {
 	return nil
 }
 
-// identifies tells a UUID of a machine from what vendors leave in an empty field: text that is no UUID, all zeros or all
-// ones.
+// identifies tells a UUID of a machine from what vendors leave in an empty field: text that is no UUID, and UUIDs that whole product
+// lines carry, in either byte order.
 func identifies(text string) bool {
 	uuid, err := metalprobe.NormalizeUUID(text)
-	return err == nil && strings.Trim(uuid, "0-") != "" && strings.Trim(uuid, "f-") != ""
+	return err == nil && !uuids.Shared(uuid)
 }

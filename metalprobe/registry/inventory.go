@@ -188,7 +188,7 @@ func apiData(data metalprobe.Data) (policyv1alpha1.ProbeData, error) {
 
 // storeReport puts a report into an inventory, or leaves it alone where it says nothing new.
 func storeReport(
-	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, now time.Time,
+	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, asks Demands, now time.Time,
 ) func(*policyv1alpha1.ServerInventory) *refusal {
 	digest := report.Data.Digest()
 	hardware.Trim(&data)
@@ -199,7 +199,10 @@ func storeReport(
 		if again && g.unauthenticated && !former.Unauthenticated {
 			return notExpected("this server has reported with a credential already", "stop the agent that sends none").about(g.server)
 		}
-		remember(stored, g, data.Storage)
+		remember(stored, g, data.Storage, asks.EraseRemovable)
+		if asks.FailHidden && !again && g.purpose == metalv1alpha1.ProbePurposeProbe && hasBMC(g.server) {
+			stored.BMCStorageWanted = &metav1.MicroTime{Time: now} // the blank check waits for it
+		}
 		if again {
 			same := former.Digest == digest && former.Purpose == purpose && former.Unauthenticated == g.unauthenticated &&
 				former.AgentVersion == report.AgentVersion

@@ -40,6 +40,7 @@ func (r *Registry) settle(
 			switch {
 			case begins:
 				stored.Wipe.State = policyv1alpha1.WipeRunning
+				stored.Wipe.FailedForHidden, stored.Wipe.ExcusedOnly = false, false // they are of an end
 				return nil
 			case equality.Semantic.DeepEqual(former, stored.Wipe):
 				return nil
@@ -48,6 +49,9 @@ func (r *Registry) settle(
 			stored.LastRecord = kept
 			return refused
 		}, false)
+		if refused != nil && refused.outcome == OutcomeAwaitsBMC {
+			_, _ = r.store(ctx, g, want(g, r.options.Now()), false) // a failure changes nothing: the agent comes again
+		}
 		if refused != nil && refused.outcome == OutcomeNotRecorded {
 			// A failure changes nothing: the agent comes again, and may be heard then.
 			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()), false)

@@ -35,6 +35,8 @@ type sinkFunc func(*policyv1alpha1.SanitizationRecord) error
 
 func (s sinkFunc) Append(_ context.Context, r *policyv1alpha1.SanitizationRecord) error { return s(r) }
 
+func (s sinkFunc) Has(context.Context, string, int64) (bool, error) { return false, nil }
+
 func TestTheRecordOfAWipe(t *testing.T) {
 	config := &metalv1alpha1.ServerBootConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: "wipe"},

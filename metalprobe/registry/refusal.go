@@ -49,6 +49,8 @@ const (
 	OutcomeVoided Outcome = "Voided"
 	// OutcomeNotRecorded ended a wipe whose record cannot be kept now.
 	OutcomeNotRecorded Outcome = "NotRecorded"
+	// OutcomeAwaitsBMC ended a wipe that waits for the drives that the BMC lists.
+	OutcomeAwaitsBMC Outcome = "AwaitsBMC"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
 )

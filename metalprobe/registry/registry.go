@@ -58,6 +58,8 @@ type Allow func(server *metalv1alpha1.Server) (bool, error)
 // Sink keeps a record outside the cluster. It returns nil only once the record outlives a crash.
 type Sink interface {
 	Append(ctx context.Context, record *policyv1alpha1.SanitizationRecord) error
+	// Has says whether the sink has a machine's record of a number.
+	Has(ctx context.Context, systemUUID string, sequence int64) (bool, error)
 }
 
 // Options say what the registry works with.
@@ -90,6 +92,13 @@ type Options struct {
 	// AllowUnauthenticatedBootState does so for POST /bootstate, which a claim's operating system sends without a
 	// token. Nil means AllowUnauthenticated.
 	AllowUnauthenticatedBootState Allow
+
+	// Demands says what the policy that governs a server asks of the end of a wipe. Nil asks for nothing. An error means that the
+	// policy cannot be asked now: the agent is to come again.
+	Demands func(server *metalv1alpha1.Server) (Demands, error)
+
+	// IdentityRequired says whether a machine must be proved before a disk of it is erased. Nil requires it of none.
+	IdentityRequired IdentityRequired
 
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool
@@ -127,7 +136,9 @@ type Registry struct {
 	unseen  *unseenReports
 	// former holds the owners of tokens that were good, by their hash. A machine that is left running when its entry ends goes
 	// on to report with the token that it was booted with: that is no attack, and no credential of the server says so any more.
-	former      *lru.Cache
+	former *lru.Cache
+	// unrecorded holds the entries whose wipe has no record in the sink yet.
+	unrecorded  *lru.Cache
 	requests    *prometheus.CounterVec
 	phases      *heldPhases
 	certificate atomic.Pointer[getCertificate]
@@ -164,6 +175,8 @@ func New(options Options) (*Registry, error) {
 		refused:  ratelimit.New(eventPause, maxEventKeys),
 		unseen:   newUnseenReports(),
 		former:   lru.New(maxFormer),
+
+		unrecorded: lru.New(maxFormer),
 	}
 	if options.GetCertificate != nil {
 		r.certificate.Store(&options.GetCertificate)

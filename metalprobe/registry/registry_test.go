@@ -108,6 +108,7 @@ func fakeClient(objects ...client.Object) client.WithWatch {
 			return []string{o.(*metalv1alpha1.Server).Spec.SystemUUID}
 		}).
 		WithIndex(&policyv1alpha1.ServerInventory{}, fieldindex.InventoryByDisk, fieldindex.DisksOf).
+		WithIndex(&policyv1alpha1.ServerInventory{}, fieldindex.InventoryByMachine, fieldindex.MachinesOf).
 		WithStatusSubresource(&metalv1alpha1.ServerBootConfiguration{}).
 		WithObjects(objects...).Build()
 }

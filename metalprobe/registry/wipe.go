@@ -33,6 +33,9 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if refused := r.held(request.Context(), g.server); refused != nil {
 		return nil, refused
 	}
+	if refused := redone(request.Context(), r, g, stored); refused != nil {
+		return nil, refused
+	}
 	status := metalprobe.WipeStatus{Current: true, Entry: g.entry}
 	disk, asked, refused := askedDisk(request.URL.Query())
 	switch {
@@ -41,6 +44,15 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	case !asked:
 		status.Proved = proved(g, stored)
 	default:
+		unproven, refused := machines{r.options}.mayErase(request.Context(), g, stored)
+		if refused == nil && unproven != "" {
+			if _, refused = r.settle(request.Context(), g, unprovenWipe(g, unproven, r.options.Now())); refused == nil {
+				refused = notProved(unproven)
+			}
+		}
+		if refused != nil {
+			return nil, refused.about(g.server)
+		}
 		if status.RefusedDisk, err = r.ofAnother(request.Context(), g, disk); err != nil {
 			return nil, failed(err)
 		}
@@ -61,11 +73,14 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	keep := r.update
+	keep, asks := r.update, Demands{}
 	if report.State != policyv1alpha1.WipeRunning {
+		if asks, refused = demands(r.options.Demands, g.server); refused != nil {
+			return nil, refused
+		}
 		keep = r.settle
 	}
-	changed, refused := keep(request.Context(), g, storeWipe(g, &report, r.options.Now()))
+	changed, refused := keep(request.Context(), g, storeWipe(g, &report, asks, r.options.Now()))
 	if refused != nil {
 		return nil, refused.about(g.server)
 	}
@@ -80,7 +95,7 @@ func settled(wipe *policyv1alpha1.WipeReport, entry int64) bool {
 
 // storeWipe puts a wipe report into an inventory, or leaves it alone where it says nothing new. A running wipe is stored
 // again though it says nothing new, because others take a silent one for ended.
-func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
+func storeWipe(g grant, report *metalprobe.WipeReport, asks Demands, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
 	wipe := &policyv1alpha1.WipeReport{
 		Entry:     g.entry,
 		State:     report.State,
@@ -88,7 +103,13 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 		UpdatedAt: metav1.NewMicroTime(now),
 		Disks:     report.Disks,
 		Skipped:   report.Skipped,
+		Hidden:    report.Hidden,
 		Message:   report.Message,
+
+		HiddenKnown: report.HiddenKnown,
+	}
+	for i := range wipe.Hidden {
+		wipe.Hidden[i].Source, wipe.Hidden[i].ExcusedBy = policyv1alpha1.HiddenByAgent, ""
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		wipe := wipe.DeepCopy()
@@ -99,8 +120,8 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 		if settled(former, g.entry) && says(former, wipe) {
 			return nil // said again, whatever is remembered of the machine since
 		}
-		if wipe.State == policyv1alpha1.WipeVerified {
-			if refused := prove(stored, g, wipe); refused != nil {
+		if wipe.State != policyv1alpha1.WipeRunning {
+			if refused := prove(stored, g, wipe, asks, now); refused != nil {
 				return refused
 			}
 		}

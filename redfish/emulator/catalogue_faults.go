@@ -15,6 +15,8 @@ const (
 	pathSystem   = root + "/Systems/*"
 	pathReset    = root + "/Systems/*/Actions/ComputerSystem.Reset"
 	pathSessions = root + "/SessionService/Sessions"
+	pathStorage  = root + "/Systems/*/Storage"
+	pathDrive    = root + "/Systems/*/Storage/*/Drives/*"
 	pathAll      = root + "/**"
 )
 
@@ -281,6 +283,21 @@ func ClockUnset() Fault {
 	}}}
 }
 
+// StorageMissing answers 404 for the list of storage, as a BMC does that knows none.
+func StorageMissing() Fault {
+	return Fault{Name: "StorageMissing", Method: "GET", Path: pathStorage, Action: Action{Status: http.StatusNotFound}}
+}
+
+// StorageEmpty lists no storage, as an iLO 5 does.
+func StorageEmpty() Fault {
+	return Fault{Name: "StorageEmpty", Method: "GET", Path: pathStorage, Action: Action{Set: map[string]any{"Members": []any{}}}}
+}
+
+// DriveBroken answers 500 for every drive.
+func DriveBroken() Fault {
+	return Fault{Name: "DriveBroken", Method: "GET", Path: pathDrive, Action: Action{Status: http.StatusInternalServerError}}
+}
+
 // requestFaults lists the constructors that need nothing, for fault files and the catalogue.
 func requestFaults() []Fault {
 	reads := func(name string, value any) Fault {
@@ -298,5 +315,6 @@ func requestFaults() []Fault {
 		PowerMissing(), StalePower(), PatchRefusedOnce(), PreconditionFailed(), PreconditionRequired(), SuffixedETag(), ResetConflict(),
 		ResetIgnored(), PatchIgnored(), ResetTimesOutButHappens(), ResetBreaksButHappens(), ResetAsTask(),
 		TaskMonitorVanishes(), TaskStuck(), TaskFails(), ClockUnset(), InsertRefused(), EjectIgnored(),
+		StorageMissing(), StorageEmpty(), DriveBroken(),
 	}
 }

@@ -50,6 +50,12 @@ type DriveSpec struct {
 	EraseFailure string
 }
 
+// FunctionSpec is a PCI function of a machine.
+type FunctionSpec struct {
+	// Address is its PCI address, and ID are its vendor and device in hex, such as 1000:0014.
+	Address, ID string
+}
+
 // Drive is one drive. What was written survives power-off, until an erasure has run to its end.
 type Drive struct {
 	Name, Serial, WWID, Vendor, Model string
@@ -107,11 +113,18 @@ func (d *Drive) Erasures() int {
 	return d.erasures
 }
 
-// TakeOut takes the drive out of its machine for good.
+// TakeOut takes the drive out of its machine.
 func (d *Drive) TakeOut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out = true
+}
+
+// PutIn puts a drive that was taken out back into its machine.
+func (d *Drive) PutIn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out = false
 }
 
 func (d *Drive) isOut() bool {

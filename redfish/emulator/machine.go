@@ -24,7 +24,8 @@ type Machine struct {
 	err      error
 	delays   Delays
 	guest    Guest
-	drives   []*Drive
+	// unseen are drives that only the BMC knows.
+	drives, unseen []*Drive
 	// host is the system of a captured tree that the machine is; nil without a tree.
 	host     *treeHost
 	invented []string
@@ -90,6 +91,9 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m.hardware = newHardware(spec.Hardware)
 	m.nics = newNICs(b.profile, f.opts.Seed, index, spec.NICs)
 	m.drives = newDrives(f.clock, m.delays.Erase, m.identity.SerialNumber+m.name, dice, spec.Drives)
+	if len(spec.Unseen) > 0 {
+		m.unseen = newDrives(f.clock, m.delays.Erase, m.identity.SerialNumber+m.name+"U", dice, spec.Unseen)
+	}
 	for _, d := range m.drives {
 		d.tell = func(what HappeningKind, contents string) {
 			f.happened(Happening{Machine: m.name, What: what, Drive: d.Name, Contents: contents})
@@ -126,6 +130,9 @@ func newIdentity(b *bmc, dice *rand.Rand, want Identity) Identity {
 	p := b.profile
 	id := Identity{
 		UUID: randomUUID(dice), SerialNumber: b.serial, Manufacturer: p.Manufacturer, Model: p.Model, SKU: p.SKU,
+	}
+	if p.Name == ProfileDell { // each has a service tag of its own
+		id.SKU = "7X" + b.serial[max(0, len(b.serial)-5):]
 	}
 	return mergeIdentity(id, want)
 }
@@ -291,10 +298,20 @@ func (m *Machine) Hardware() Hardware {
 	return m.hardware
 }
 
-// bays are the drives that the BMC shows: those in the machine.
+// bays are the drives that the BMC shows: those in the machine, and those that only the BMC knows. bmc.mu is held.
 func (m *Machine) bays() []*Drive {
-	return slices.DeleteFunc(m.Drives(), func(d *Drive) bool { return d.Transport.Remote() })
+	if m.spec.LateDrives && m.boots == 0 {
+		return nil
+	}
+	seen := slices.DeleteFunc(m.Drives(), func(d *Drive) bool { return d.Transport.Remote() })
+	return append(seen, slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut)...)
 }
+
+// Functions are the storage functions without a driver.
+func (m *Machine) Functions() []FunctionSpec { return slices.Clone(m.spec.Functions) }
+
+// Unseen are the drives that only the BMC knows, but those that were taken out.
+func (m *Machine) Unseen() []*Drive { return slices.DeleteFunc(slices.Clone(m.unseen), (*Drive).isOut) }
 
 // Drives are the machine's drives but those that were taken out, always the same objects.
 func (m *Machine) Drives() []*Drive { return slices.DeleteFunc(slices.Clone(m.drives), (*Drive).isOut) }

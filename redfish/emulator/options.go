@@ -4,6 +4,7 @@ package emulator
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -99,6 +100,15 @@ type Identity struct {
 	SKU          string
 }
 
+// DMI is what the SMBIOS table of the machine says of its system and its board. On a Dell the service tag, which Redfish shows as SKU, is
+// the serial number of the system, and the one that Redfish shows belongs to the board.
+func (id Identity) DMI() (system, board string) {
+	if strings.HasPrefix(id.Manufacturer, "Dell") && id.SKU != "" {
+		return id.SKU, "." + id.SKU + "." + id.SerialNumber + "."
+	}
+	return id.SerialNumber, ""
+}
+
 // NIC is one network interface of the host, as the machine sees it itself.
 type NIC struct {
 	Name       string
@@ -148,6 +158,12 @@ type MachineSpec struct {
 	Hardware Hardware
 	// Drives replaces the default drive (one empty NVMe drive of 960 GB).
 	Drives []DriveSpec
+	// Unseen are drives that the BMC lists besides, and that what runs on the machine does not see. A captured tree lists its own.
+	Unseen []DriveSpec
+	// Functions are storage functions for which what runs on the machine has no driver. The BMC does not list them.
+	Functions []FunctionSpec
+	// LateDrives lets the BMC list drives only once the machine has booted, as many do.
+	LateDrives bool
 	// Username and Password replace the account of the profile and the fleet.
 	Username, Password string
 	// Power is the state to begin with (default Off). On means that it runs what its boot order names.

@@ -216,3 +216,58 @@ func TestABMCShowsOnlyTheDrivesInTheMachine(t *testing.T) {
 	m.Drives()[1].TakeOut()
 	c.do("GET", m.systemPath()+"/Storage/1/Drives/1", nil, http.StatusNotFound)
 }
+
+func TestABMCListsDrivesThatTheMachineDoesNotSee(t *testing.T) {
+	f, m := startFleet(t, Options{InMemory: true}, MachineSpec{Drives: []DriveSpec{{Name: "nvme0n1"}}, Unseen: []DriveSpec{{Name: "Bay 7", Serial: "HIDDEN", Transport: TransportSAS}}})
+	c := call(t, f, m)
+	if got := field(c.get(m.systemPath()+"/Storage/1"), "Drives@odata.count"); got != float64(2) {
+		t.Errorf("%v drives", got)
+	}
+	if d := c.get(m.systemPath() + "/Storage/1/Drives/1"); d["SerialNumber"] != "HIDDEN" || d["Protocol"] != "SAS" {
+		t.Errorf("got %v", d)
+	}
+	if len(m.Drives()) != 1 {
+		t.Errorf("the machine sees %d drives", len(m.Drives()))
+	}
+	hidden := m.Unseen()[0]
+	hidden.TakeOut()
+	c.do("GET", m.systemPath()+"/Storage/1/Drives/1", nil, http.StatusNotFound)
+	hidden.PutIn()
+	c.get(m.systemPath() + "/Storage/1/Drives/1")
+}
+
+func TestABMCMayListDrivesOnlyOnceTheMachineHasBooted(t *testing.T) {
+	f, m := startFleet(t, Options{InMemory: true, Delays: instant}, MachineSpec{LateDrives: true})
+	c := call(t, f, m)
+	count := func() any { return field(c.get(m.systemPath()+"/Storage/1"), "Drives@odata.count") }
+	if got := count(); got != float64(0) {
+		t.Errorf("%v drives before the first boot", got)
+	}
+	m.PowerBehindBack(true)
+	if got := count(); got != float64(1) {
+		t.Errorf("%v drives after it", got)
+	}
+}
+
+func TestStorageMayBeMissingEmptyOrBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  Fault
+		path   string
+		status int
+	}{
+		"missing": {StorageMissing(), "/Storage", http.StatusNotFound},
+		"empty":   {StorageEmpty(), "/Storage", http.StatusOK},
+		"broken":  {DriveBroken(), "/Storage/1/Drives/0", http.StatusInternalServerError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := startFleet(t, Options{InMemory: true}, MachineSpec{})
+			client := call(t, f, m)
+			m.Inject(c.fault)
+			res := client.try(short(t), "GET", m.systemPath()+c.path, nil)
+			members, _ := res.doc["Members"].([]any)
+			if res.status != c.status || len(members) != 0 {
+				t.Errorf("status %d, %v", res.status, res.doc)
+			}
+		})
+	}
+}

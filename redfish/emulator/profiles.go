@@ -32,7 +32,8 @@ func genericProfile() Profile {
 	return Profile{
 		Name: ProfileGeneric, Manufacturer: "Metalaw", Model: "Emulated Server", SKU: "ML-1", FirmwareVersion: "1.0.0",
 		// A locally administered prefix: no vendor database claims it.
-		OUI: "02:4d:4c", NICOUI: "02:4d:4e",
+		// Its interfaces look as a factory's do: what is administered locally proves no machine.
+		OUI: "02:4d:4c", NICOUI: "a0:4d:4e",
 		Username: "admin", Password: "password",
 		SystemID: "1", ManagerID: "1", ChassisID: "1",
 		MACStyle: "lower",

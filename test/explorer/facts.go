@@ -47,6 +47,7 @@ const (
 	wipeRunning
 	wipeVerified
 	wipeFailed
+	wipeExcusedOnly
 	attested
 	wipeBudget
 	maintenance
@@ -125,6 +126,7 @@ var vocabulary = [factCount]factType{
 	wipeRunning:          {"wipe.running", cel.BoolType, truths},
 	wipeVerified:         {"wipe.verified", cel.BoolType, truths},
 	wipeFailed:           {"wipe.failed", cel.BoolType, truths},
+	wipeExcusedOnly:      {"wipe.excusedOnly", cel.BoolType, []any{false}}, // no disk of this world is excused
 	attested:             {"wipe.attested", cel.BoolType, truths},
 	wipeBudget:           {"wipe.budget", cel.DurationType, []any{defaultWipeBudget}},
 	maintenance:          {"maintenance.granted", cel.BoolType, truths},

@@ -169,7 +169,7 @@ func (w *world) startManager(t *testing.T, g *WithT) {
 		Metrics: metrics})).To(Succeed())
 	reports, err := agents.New(agents.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: fmt.Sprintf("127.0.0.1:%d", port), Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
-		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
+		HeldRetry: time.Second, IdentityRequired: store.IdentityRequired, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(reports)).To(Succeed())
 	start(t, mgr)

@@ -36,7 +36,16 @@ var _ = Describe("Systems that say little of themselves", func() {
 		Eventually(claimCondition(ctx, "without-interfaces", "Ready")).Should(Equal("True/Running"))
 		Expect(running(m)()).To(Equal("Pxe"))
 		deleteClaim(ctx, "without-interfaces")
+
+		By("erasing nothing before a person answers for the machine, of which its BMC shows no serial number and no address")
+		Eventually(state(ctx, serverOf(m))).Should(HavePrefix("Error/"))
+		Expect(serverCondition(ctx, serverOf(m), v1alpha1.ConditionIdentityUnproven)()).To(Equal("True/MachineUnproven"))
+		Expect(theWorld.begunToErase(m, m.Drives()[0].Name)()).To(BeFalse())
+		operateFor(ctx, serverOf(m), v1alpha1.OperationProve, "rack label", v1alpha1.OperationByAnnotation, "admin")
+		Eventually(operated(ctx, serverOf(m))).Should(Equal("prove Succeeded"))
+		operate(ctx, serverOf(m), v1alpha1.OperationRetry)
 		Eventually(state(ctx, serverOf(m))).Should(Equal("Available/Off"))
+		Expect(serverCondition(ctx, serverOf(m), v1alpha1.ConditionIdentityUnproven)()).To(Equal("none"))
 	})
 
 	It("tells two nodes apart that share a serial number, and switches on neither without a boot override", func(ctx SpecContext) {

@@ -132,7 +132,8 @@ func (w *world) startManager(ctx context.Context) {
 		RetryPause: time.Millisecond, Maintenance: maintenance.On, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
-		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
+		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
+		Demands: store.WipeDemands, IdentityRequired: store.IdentityRequired})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(mgr.Add(agents)).To(Succeed())
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

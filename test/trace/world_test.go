@@ -134,7 +134,8 @@ func (w *world) startManager(t *testing.T) {
 		RetryPause: time.Millisecond, Metrics: metrics}))
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: unrecorded, Writer: unrecorded,
 		Address: w.registry, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second,
-		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState})
+		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
+		Demands: store.WipeDemands, IdentityRequired: store.IdentityRequired})
 	must(t, err)
 	must(t, mgr.Add(agents))
 	running, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

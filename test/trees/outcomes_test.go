@@ -21,6 +21,10 @@ type host struct {
 	id string
 	// override is where boot overrides are written, and boots what the machine boots then. Both are empty where it never boots.
 	override, boots string
+	// lists is how many drives the BMC lists that count; 0 where it has no list of drives.
+	lists int
+	// unproven says that the BMC shows neither a serial number nor an address, so that a person answers for the machine.
+	unproven bool
 	// stops says where the way ends before the server is offered again; nil where it does not.
 	stops *stop
 }
@@ -66,7 +70,7 @@ var outcomes = []outcome{
 		// iDRAC 6.00 has no settings resource: the override belongs to the system.
 		tree: "dell-r750-idrac9", machine: "Dell PowerEdge R750, iDRAC9", firmware: "6.00.30.00",
 		works:   "the whole way",
-		hosts:   []host{{id: "System.Embedded.1", override: "/redfish/v1/Systems/System.Embedded.1", boots: "Pxe"}},
+		hosts:   []host{{id: "System.Embedded.1", override: "/redfish/v1/Systems/System.Embedded.1", boots: "Pxe", lists: 3}},
 		restart: restart{at: "/redfish/v1/Managers/iDRAC.Embedded.1", reason: "ResetComplete"},
 	},
 	{
@@ -77,10 +81,17 @@ var outcomes = []outcome{
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 	{
+		// As that of the V2 below: its settings resource shows the boot order only.
+		tree: "lenovo-sr670-xcc1", machine: "Lenovo ThinkSystem SR670, XCC 1.40", firmware: "TGBT20E 1.40 2021-05-17",
+		works:   "the whole way",
+		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe", lists: 2}},
+		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
+	},
+	{
 		// The settings resource shows the boot order only: the override belongs to the system.
 		tree: "lenovo-sr670v2-xcc", machine: "Lenovo ThinkSystem SR670 V2, XCC", firmware: "TGBT42S 2.83 2023-07-05",
 		works:   "the whole way",
-		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe"}},
+		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe", lists: 4}},
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 	{
@@ -94,8 +105,9 @@ var outcomes = []outcome{
 	{
 		// The BMC shows no network interface; PXE needs none.
 		tree: "nvidia-gb200", machine: "NVIDIA GB200 NVL, OpenBMC", firmware: "GB200Nvl-24.12-8",
-		works:   "the whole way over PXE; UEFI HTTP needs an annotation with the host's MAC addresses",
-		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe"}},
+		works: "the whole way over PXE, once a user has answered for the machine (metalaw server prove); " +
+			"UEFI HTTP needs an annotation with the host's MAC addresses",
+		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe", lists: 9, unproven: true}},
 		restart: restart{at: "/redfish/v1/Managers/BMC_0", reason: "ResetComplete"},
 	},
 	{
@@ -110,7 +122,7 @@ var outcomes = []outcome{
 		// The mode is named with each override, because this make forgets it otherwise.
 		tree: "supermicro-821ge", machine: "Supermicro SYS-821GE-TNHR", firmware: "11.01.01",
 		works:   "the whole way",
-		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe"}},
+		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe", lists: 8}},
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 }

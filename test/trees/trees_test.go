@@ -20,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/drives"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -121,6 +123,12 @@ func (tt *traveller) travel() {
 		tt.Expect(d.Erasures()).To(BeZero(), "the inspection erases nothing")
 	}
 
+	tt.listsItsDrives()
+	if tt.host.unproven {
+		tt.prove()
+	}
+	tt.Eventually(tt.condition).WithArguments("Server", v1alpha1.ConditionIdentityUnproven).Should(BeEmpty())
+
 	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: tt.server}}
 	claim.Spec.Power, claim.Spec.Image, claim.Spec.ServerRef = v1alpha1.PowerOn, "os:1", &corev1.LocalObjectReference{Name: tt.server}
 	tt.Expect(tt.admin.Create(tt.ctx, claim)).To(Succeed())
@@ -146,6 +154,48 @@ func (tt *traveller) travel() {
 	}
 	tt.Expect(rules).To(Equal([]string{"ProbeDue", "ProbeReported", "Claimed", "ClaimEnded", "Wiped"}))
 	tt.Expect(tt.overridden()).To(Equal([]string{tt.host.override}))
+}
+
+// listsItsDrives expects the list of the BMC to be stored, and each drive of it to be seen by the agent.
+func (tt *traveller) listsItsDrives() {
+	inventory := &policyv1alpha1.ServerInventory{}
+	read := func() policyv1alpha1.BMCStorageState {
+		tt.Expect(tt.admin.Get(tt.ctx, types.NamespacedName{Name: tt.read().Spec.SystemUUID}, inventory)).To(Succeed())
+		if inventory.BMCStorage == nil {
+			return ""
+		}
+		return inventory.BMCStorage.State
+	}
+	if tt.host.lists == 0 {
+		tt.Eventually(read).Should(Equal(policyv1alpha1.BMCStorageNotOffered))
+		return
+	}
+	tt.Eventually(read).Should(Equal(policyv1alpha1.BMCStorageListed), "%+v", inventory.BMCStorage)
+	tt.Expect(inventory.BMCStorage.Drives).To(HaveLen(tt.host.lists))
+	var seen []drives.Seen
+	for _, d := range inventory.Report.Data.Storage {
+		seen = append(seen, drives.Seen{Serial: d.Serial, WWID: d.WWID, Name: d.Name})
+	}
+	hidden, covered := drives.Unseen(inventory.BMCStorage, seen)
+	tt.Expect(append(hidden, covered...)).To(BeEmpty())
+	hidden, _ = drives.Unseen(inventory.BMCStorage, append(seen[1:], drives.Seen{Name: "sdz", Serial: "a stick"}))
+	tt.Expect(hidden).To(HaveLen(1), "as many disks as drives hide none")
+}
+
+// prove has a person answer for a machine that its BMC does not prove.
+func (tt *traveller) prove() {
+	tt.Eventually(tt.condition).WithArguments("Server", v1alpha1.ConditionIdentityUnproven).Should(HavePrefix(v1alpha1.ReasonMachineUnproven + ": "))
+	s := tt.read()
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationProve)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationReasonAnnotation, "rack label")
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationByAnnotation, "admin")
+	tt.Expect(tt.admin.Update(tt.ctx, s)).To(Succeed())
+	tt.Eventually(func() string {
+		if op := tt.read().Status.Operation; op != nil {
+			return op.Name + " " + string(op.State)
+		}
+		return ""
+	}).Should(Equal("prove Succeeded"))
 }
 
 // stop expects the way to end where the outcome says so.

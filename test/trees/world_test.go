@@ -127,7 +127,8 @@ func (w *world) startManager(t *testing.T) {
 		RegistryURL: "http://" + address, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
 		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
-		Recorder: mgr.GetEventRecorder("registry"), Address: address, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second})
+		Recorder: mgr.GetEventRecorder("registry"), Address: address, Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1, HeldRetry: time.Second,
+		Demands: store.WipeDemands})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(agents)).To(Succeed())
 	inBackground(t, mgr.Start)

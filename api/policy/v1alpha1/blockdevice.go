@@ -4,6 +4,11 @@ package v1alpha1
 
 import "strings"
 
+// RemovableMedium says that a disk is a removable medium which is not the BMC's: the agent reads all of those, and none of the BMC's.
+func (d *BlockDevice) RemovableMedium() bool {
+	return d.Removable && !d.ReadOnly && !d.Remote() && d.Content != ""
+}
+
 // Remote reports that a disk is attached over a network in every way that the agent names: it is not the machine's own. A wipe
 // refuses it until it is disconnected. A disk of unknown transport counts as the machine's own.
 func (d *BlockDevice) Remote() bool {

@@ -32,7 +32,7 @@ type BMCStorage struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Entry int64 `json:"entry"`
-	// problem says why it could not be read.
+	// problem says why it could not be read, or which drives are listed that do not count.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`

@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // HiddenSource says who knows of hidden storage.
 // +kubebuilder:validation:Enum=Agent;BMC
 type HiddenSource string
@@ -54,4 +58,43 @@ type HiddenStorage struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ExcusedBy string `json:"excusedBy,omitempty"`
+}
+
+// AttestedHidden is hidden storage for which a person answers.
+type AttestedHidden struct {
+	// address is the PCI address of the function.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address,omitempty"`
+	// pciID is the vendor and device of the function.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	PCIID string `json:"pciID,omitempty"`
+	// slot is where it sits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Slot string `json:"slot,omitempty"`
+	// name is its name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// serial is the serial number of the drive.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Serial string `json:"serial,omitempty"`
+	// method is what became of it.
+	// +required
+	Method AttestMethod `json:"method,omitempty"`
+	// by is who answers for it, as the API server knows the user.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+	// reason is why, in the words of that person.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// at is when the manager recorded it.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
 }

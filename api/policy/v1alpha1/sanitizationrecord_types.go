@@ -80,9 +80,21 @@ type SanitizationRecordSpec struct {
 	// hiddenKnown says that the agent looked for hidden storage; former agents do not.
 	// +optional
 	HiddenKnown bool `json:"hiddenKnown,omitempty"`
+	// bmcStorage is how the BMC's list of drives was read; empty where the machine has no BMC.
+	// +optional
+	BMCStorage BMCStorageState `json:"bmcStorage,omitempty"`
+	// unseenDrives are drives that the BMC lists behind an adapter that shows volumes. The wipe erased the volumes, and saw none of
+	// these drives.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	UnseenDrives []HiddenStorage `json:"unseenDrives,omitempty"`
 	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
 	// +optional
 	ExcusedOnly bool `json:"excusedOnly,omitempty"`
+	// identity is what was known of the machine that erased: whether it is the one of the server. Former registries did not ask.
+	// +optional
+	Identity *JudgedIdentity `json:"identity,omitempty"`
 	// attested are the disks that this wipe did not see and for which a person answers. None of them was erased.
 	// +optional
 	// +listType=atomic

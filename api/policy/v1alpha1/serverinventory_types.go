@@ -50,6 +50,9 @@ type ProbeReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Digest string `json:"digest,omitempty"`
+	// identity is what the registry made of the identity of the machine; absent in a report that a former registry took in.
+	// +optional
+	Identity *JudgedIdentity `json:"identity,omitempty"`
 	// data is what the agent found.
 	// +required
 	Data ProbeData `json:"data"`
@@ -103,6 +106,16 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Attested []AttestedDisk `json:"attested,omitempty"`
+	// attestedHidden is hidden storage for which a person answers: it holds no data, or is out of the machine. It fails no wipe. The
+	// list is emptied in the write that adds the mark Dirty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	AttestedHidden []AttestedHidden `json:"attestedHidden,omitempty"`
+	// doubt says that the cluster's store was restored, so that what is stored of the machine may be older than its disks. The
+	// manager writes it, and ends it once a user has compared.
+	// +optional
+	Doubt *RestoredDoubt `json:"doubt,omitempty"`
 }
 
 // AttestMethod is what became of a disk for which a person answers.
@@ -175,7 +188,8 @@ type CleanRecord struct {
 	ServerUID types.UID `json:"serverUID,omitempty"`
 }
 
-// CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name.
+// CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name. Zeros and
+// placeholders identify nothing.
 type CustodyDisk struct {
 	// name is the disk's name, for example nvme0n1.
 	// +optional
@@ -193,6 +207,14 @@ type CustodyDisk struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// transport is how the disk is attached, such as sata, sas or nvme/pcie; empty where the agent does not say. With SATA, and NVMe
+	// over PCIe, two serial numbers under one wwid are two disks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Transport string `json:"transport,omitempty"`
+	// removable says that it is a removable medium, which a wipe erases only under wipe.removable: Erase.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
 }
 
 // Holder is a claim that held a machine.
@@ -265,6 +287,9 @@ type ServerInventory struct {
 	// bmcStorageWanted is when the registry asked for a newer reading of bmcStorage, because the end of a wipe waits for it.
 	// +optional
 	BMCStorageWanted *metav1.MicroTime `json:"bmcStorageWanted,omitempty"`
+	// identity tells the machine from another one that shows the same UUID.
+	// +optional
+	Identity *MachineIdentity `json:"identity,omitempty"`
 }
 
 // ServerInventoryList is a list of inventories.

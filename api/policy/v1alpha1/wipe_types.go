@@ -63,6 +63,18 @@ type WipeReport struct {
 	// hiddenKnown says that the agent looked for hidden storage; former agents do not.
 	// +optional
 	HiddenKnown bool `json:"hiddenKnown,omitempty"`
+	// bmcStorage is how the BMC's list of drives was read; empty where the machine has no BMC.
+	// +optional
+	BMCStorage BMCStorageState `json:"bmcStorage,omitempty"`
+	// unseenDrives are drives that the BMC lists behind an adapter that shows volumes. The wipe erased the volumes, and saw none of
+	// these drives.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	UnseenDrives []HiddenStorage `json:"unseenDrives,omitempty"`
+	// failedForHidden says that the wipe failed for hidden storage alone: each disk that the agent saw was erased.
+	// +optional
+	FailedForHidden bool `json:"failedForHidden,omitempty"`
 	// excusedOnly says that the wipe saw disks and that the policy excuses each of them: it erased nothing.
 	// +optional
 	ExcusedOnly bool `json:"excusedOnly,omitempty"`

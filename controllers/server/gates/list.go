@@ -4,6 +4,7 @@ package gates
 
 // The names of the gates.
 const (
+	RestoredDoubt   = "RestoredDoubt"
 	FirstWord       = "FirstWord"
 	Halt            = "Halt"
 	MachineChanging = "MachineChanging"
@@ -19,6 +20,7 @@ const (
 	StaleRead       = "StaleRead"
 	FleetControl    = "FleetControl"
 	Guard           = "Guard"
+	RivalBMC        = "RivalBMC"
 )
 
 // When says to which decisions a gate applies.
@@ -46,6 +48,10 @@ type Gate struct {
 
 // list is every gate, in the order in which they are asked. The order is safety: the first that holds a decision ends it.
 var list = []Gate{
+	{RestoredDoubt, "While a server is in doubt since the cluster's store was restored, it is left as it is, or its disks are read first.",
+		OnDecision, (*run).restoredDoubt},
+	{RestoredDoubt + "Halted", "No other revision takes over a halted server that is in doubt since the cluster's store was restored.",
+		OnHalt, (*run).doubtHalts},
 	{FirstWord, "A server stays in the initial state until this manager has heard from its BMC.", OnDecision, (*run).awaitsFirstWord},
 	{Halt, "A halted server stays halted until its halt is stored and another revision can end it.", OnHalt, (*run).stays},
 	{MachineChanging, "No other revision takes over while a wipe runs, the BMC owes an answer, or a power change may still come true.",
@@ -69,6 +75,7 @@ var list = []Gate{
 	// Budgets are counted here, when permission is given, and not when the guard asks again.
 	{FleetControl, "Observe-only mode, a freeze, the breaker or an exhausted budget holds the action back; condition Withheld says which.",
 		OnAction, nil},
+	{RivalBMC, "No agent is booted while another BMC shows the UUID of the server, until the machine is proved.", OnAction, nil},
 	{StaleRead, "A write that cannot be undone waits until the cache shows what is stored.", OnAction, nil},
 	// The guard reads uncached, after queueing: what is absent in a cache is not absent.
 	{Guard, "Right before each write to a BMC, the server, its claim, its inventory and the freezes are read again past the cache.",

@@ -17,7 +17,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -37,8 +36,10 @@ type Input struct {
 	NotOff bool
 	// Unconfirmed says that what is asked for by hand could not be read past the cache.
 	Unconfirmed bool
-	// Attested is the disk that was written into the inventory for operation attest-disk; nil where none was.
-	Attested *policyv1alpha1.AttestedDisk
+	// Attested is what was written into the inventory for operation attest-disk; nil where nothing was.
+	Attested *Answer
+	// Proved is what was written into the inventory for operation prove; nil where nothing was.
+	Proved *policyv1alpha1.MachineIdentity
 	// NewID names an operation, or a holder, that is recorded now.
 	NewID string
 	// Decision is what was decided about the server, and Move the forced move among it; nil where none was asked for.

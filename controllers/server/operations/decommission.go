@@ -26,6 +26,8 @@ func (d *decision) takesLeave(asked string) bool {
 		d.withdrawDecommission()
 	case asked == v1alpha1.OperationAttestDisk:
 		d.attest()
+	case asked == v1alpha1.OperationProve:
+		d.prove()
 	default:
 		return false
 	}
@@ -159,42 +161,7 @@ func (d *decision) attest() {
 		return
 	}
 	a := d.Attested
-	d.finish(v1alpha1.OperationSucceeded, said(fmt.Sprintf("disk %s (%s) is attested", a.Key().Value, a.Method), a.By, a.Reason))
-}
-
-// Attestation is what operation attest-disk has the inventory remember. The second return says why it has not; empty where it has.
-func Attestation(in Input) (policyv1alpha1.AttestedDisk, string) {
-	notes, inv := in.Server.Annotations, in.Inventory
-	a := policyv1alpha1.AttestedDisk{Method: policyv1alpha1.AttestMethod(notes[v1alpha1.AttestMethodAnnotation]), At: metav1.NewMicroTime(in.Now),
-		By: notes[v1alpha1.OperationByAnnotation], Reason: notes[v1alpha1.OperationReasonAnnotation]}
-	named := notes[v1alpha1.AttestDiskAnnotation]
-	switch {
-	case a.Method != policyv1alpha1.AttestDestroy && a.Method != policyv1alpha1.AttestRemoved:
-		return a, fmt.Sprintf("%q is no method; annotation %s is %s or %s", a.Method, v1alpha1.AttestMethodAnnotation,
-			policyv1alpha1.AttestDestroy, policyv1alpha1.AttestRemoved)
-	case named == "":
-		return a, "name the disk by its wwid, serial number or name, in annotation " + v1alpha1.AttestDiskAnnotation
-	case strings.TrimSpace(a.Reason) == "":
-		return a, "say why, in annotation " + v1alpha1.OperationReasonAnnotation
-	case a.By == "":
-		return a, "who asks is not known, because the admission webhook was not asked"
-	case !slices.Contains(in.Server.Status.Lifecycle.Marks, policies.MarkDirty):
-		return a, "the server is not marked Dirty, so that no wipe asks for its disks"
-	}
-	known := disksOf(inv)
-	found := slices.DeleteFunc(slices.Clone(known), func(d policyv1alpha1.CustodyDisk) bool {
-		return d.WWID != named && d.Serial != named && d.Name != named
-	})
-	switch {
-	case len(found) == 0:
-		return a, fmt.Sprintf("ServerInventory %s lists no disk %q; it lists %s", in.Server.Spec.SystemUUID, named, namesOf(known))
-	case len(found) > 1:
-		return a, fmt.Sprintf("%d disks are named %q: %s; name the disk by its wwid", len(found), named, namesOf(found))
-	case len(inv.Custody.Unattested(found)) == 0:
-		return a, fmt.Sprintf("disk %q is attested already; the custody of ServerInventory %s says by whom", named, inv.Name)
-	}
-	a.CustodyDisk = found[0]
-	return a, ""
+	d.finish(v1alpha1.OperationSucceeded, said(a.words(), a.By, a.Reason))
 }
 
 // disksOf lists the disks that custody remembers, and those of the last report that custody does not.
@@ -211,14 +178,8 @@ func disksOf(inv *policyv1alpha1.ServerInventory) []policyv1alpha1.CustodyDisk {
 	}
 	for i := range inv.Report.Data.Storage {
 		device := &inv.Report.Data.Storage[i]
-		disk := policyv1alpha1.CustodyDisk{Name: strings.TrimPrefix(device.Path, "/dev/"), Serial: device.Serial, WWID: device.WWID,
-			SizeBytes: device.SizeBytes}
-		if device.Name != "" {
-			disk.Name = device.Name
-		}
-		same := func(d policyv1alpha1.CustodyDisk) bool { return d.Key() == disk.Key() }
-		if !device.Removable && !device.ReadOnly && !device.Remote() && !slices.ContainsFunc(all, same) {
-			all = append(all, disk)
+		if !device.Removable && !device.ReadOnly && !device.Remote() {
+			all = append(all, policyv1alpha1.Besides([]policyv1alpha1.CustodyDisk{device.RememberedDisk()}, all)...)
 		}
 	}
 	return all
@@ -237,7 +198,14 @@ func namesOf(disks []policyv1alpha1.CustodyDisk) string {
 			names = append(names, fmt.Sprintf("and %d more", len(disks)-maxNamed))
 			break
 		}
-		names = append(names, fmt.Sprintf("%.60s", d.Key().Value))
+		name, serial := fmt.Sprintf("%.60s", d.Key().Value), fmt.Sprintf("%.60s", d.Serial)
+		twin := func(other policyv1alpha1.CustodyDisk) bool {
+			return d.Key() == other.Key() && policyv1alpha1.TwoDisks(d, other)
+		}
+		if slices.ContainsFunc(disks, twin) {
+			name += " serial " + serial
+		}
+		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }

@@ -47,7 +47,11 @@ func (d *decision) withdraw(why string) {
 func (d *decision) served() bool {
 	without := *d.Facts
 	without.Operation.Name, without.Operation.Entry, without.Operation.Reset = "None", -1, false
-	return d.Bundle.Lifecycle.Decide(&without).Rule != d.Decision.Rule
+	rule := d.Decision.Rule
+	if rule == v1alpha1.RuleRestored { // it takes the place of the move that a rule made
+		rule = d.Bundle.Lifecycle.Decide(d.Facts).Rule
+	}
+	return d.Bundle.Lifecycle.Decide(&without).Rule != rule
 }
 
 func (d *decision) finish(state v1alpha1.OperationState, message string) {
@@ -84,7 +88,7 @@ func (d *decision) releaseByHand() {
 		d.finish(v1alpha1.OperationRefused, "no claim is known to have held this server")
 	default:
 		ref := s.Spec.ServerClaimRef
-		letGo(s, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
+		letGo(s, d.Now, d.NewID)
 		s.Spec.ServerClaimRef = ref // the state that wipes clears it
 		what := "the release of holder " + s.Annotations[v1alpha1.ClaimUIDAnnotation] + " was recorded by hand"
 		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
@@ -107,8 +111,7 @@ func (d *decision) undoRelease() {
 		d.Facts.Wipe.Running || d.Facts.Wipe.Entry == s.Status.Lifecycle.Entry:
 		d.finish(v1alpha1.OperationRefused, d.tooLate("a wipe was prepared, so that its disks may have been erased"))
 	default:
-		delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation)
-		delete(s.Annotations, v1alpha1.ReleasedAtAnnotation)
+		policies.UndoRelease(s)
 		if s.Status.State == v1alpha1.StateReleased {
 			return // a rule leads it back to its claim, and ends the operation
 		}
@@ -120,7 +123,7 @@ func (d *decision) undoRelease() {
 // tooLate says since when a release cannot be taken back, and what became of the machine.
 func (d *decision) tooLate(what string) string {
 	at, ok := policies.ReleaseEffective(d.server, d.Settings.ReleaseGrace)
-	if !ok || at.After(d.Now) {
+	if released, _ := policies.Released(d.server, d.Settings.ReleaseGrace, d.CountedNow); !ok || !released {
 		return what
 	}
 	return fmt.Sprintf("too late: the release took effect at %s; %s", at.Format(time.RFC3339), what)
@@ -160,7 +163,7 @@ func ByHand(s *v1alpha1.Server) bool {
 	op := s.Status.Operation
 	switch Asked(s) {
 	case v1alpha1.OperationRelease, v1alpha1.OperationUndoRelease, v1alpha1.OperationSanitize, v1alpha1.OperationDecommission,
-		v1alpha1.OperationRecommission, v1alpha1.OperationAttestDisk:
+		v1alpha1.OperationRecommission, v1alpha1.OperationAttestDisk, v1alpha1.OperationProve:
 		return true
 	}
 	return pastRules(Asked(s)) || (op.Active() && pastRules(op.Name))

@@ -96,7 +96,7 @@ func (d *decision) hint(to engine.State, why string) string {
 func (d *decision) asForced(release, clean bool) *v1alpha1.Server {
 	s := d.server.DeepCopy()
 	if release && hasHolder(d.server) {
-		letGo(s, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
+		letGo(s, d.Now, d.NewID)
 	}
 	clears := []string{policies.MarkStranger}
 	if clean {
@@ -110,7 +110,7 @@ func (d *decision) asForced(release, clean bool) *v1alpha1.Server {
 // forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
 func (d *decision) forced(to engine.State, release, clean bool) (Move, string) {
 	s := d.asForced(release, clean)
-	o := policies.Observation{Server: s, Now: d.Now, Settings: d.Bundle.Settings, System: d.System,
+	o := policies.Observation{Server: s, Now: d.Now, CountedNow: d.CountedNow, WipeHeard: d.WipeHeard, Settings: d.Bundle.Settings, System: d.System,
 		Inventory: policies.WithoutStranger(d.Inventory)}
 	if o.System.Identity == policies.IdentityOther {
 		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
@@ -207,18 +207,17 @@ func (d *decision) overridden(clean bool) []string {
 }
 
 // letGo records on a server that its holder was released by hand, and takes the claim's reference off. A release by hand takes
-// no grace: the claim ended before, by at least that.
-func letGo(s *v1alpha1.Server, ended time.Time, id string) {
+// no grace, and its record says so. The time of a record that a claim's end made before stays.
+func letGo(s *v1alpha1.Server, now time.Time, id string) {
 	holder := s.Annotations[v1alpha1.ClaimUIDAnnotation]
 	if holder == "" {
 		holder = "by-hand-" + id
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, holder)
 	}
-	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
-	if s.Annotations[v1alpha1.ReleasedClaimAnnotation] != holder || err != nil || at.After(ended) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, holder)
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedAtAnnotation, ended.UTC().Format(time.RFC3339))
+	if s.Annotations[v1alpha1.ReleasedClaimAnnotation] != holder || s.Annotations[v1alpha1.ReleasedAtAnnotation] == "" {
+		policies.RecordRelease(s, holder, now, 0)
 	}
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedCountedAnnotation, v1alpha1.ReleasedNoGrace)
 	s.Spec.ServerClaimRef = nil
 }
 
@@ -253,7 +252,7 @@ func (d *decision) recordForce() {
 		return
 	}
 	if d.Move.release {
-		letGo(d.server, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
+		letGo(d.server, d.Now, d.NewID)
 	}
 	last := &d.server.Status.Lifecycle.History[len(d.server.Status.Lifecycle.History)-1]
 	last.By, last.Reason, last.Overrides = op.By, op.Reason, op.Overrides

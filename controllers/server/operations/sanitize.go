@@ -40,7 +40,7 @@ func (d *decision) beginSanitize() {
 		d.finish(v1alpha1.OperationRefused, why)
 		return
 	}
-	letGo(d.server, d.Now.Add(-d.Settings.ReleaseGrace), d.NewID)
+	letGo(d.server, d.Now, d.NewID)
 }
 
 // foundOnly says that the server is marked Dirty for data that was found on its disks, and that no claim is known to have left it.

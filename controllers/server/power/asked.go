@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -66,6 +67,8 @@ type Asked struct {
 	// Grace is how long a BMC may take to show what it accepted.
 	Grace time.Duration
 	Now   time.Time
+	// CountedNow is Now in counted time; zero where that is not known.
+	CountedNow counted.Time
 }
 
 // RequestID names a request among the jobs. A request outlives the entry that made it, because a move does not change what
@@ -218,7 +221,7 @@ func (a Asked) Shown(r Reading, relevant time.Time) (shown, booted bool) {
 // renewed is the request with which an action is asked for. It repeats the count of refusals of one of the same entry.
 func (a Asked) renewed(action v1alpha1.PowerAction) *v1alpha1.PowerRequest {
 	at := metav1.NewMicroTime(a.Now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
-	request := &v1alpha1.PowerRequest{Action: action, AskedAt: at, Entry: a.Entry, Attempts: a.Attempt(action)}
+	request := &v1alpha1.PowerRequest{Action: action, AskedAt: at, AskedCounted: a.CountedNow.Stored(), Entry: a.Entry, Attempts: a.Attempt(action)}
 	if a.outstanding() && a.Request.Action == action && !a.OfFormerEntry() {
 		request.Refusal, request.Refusals = a.Request.Refusal, a.Request.Refusals
 	}

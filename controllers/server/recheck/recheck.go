@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -26,6 +27,7 @@ func Server(was, now *v1alpha1.Server) string {
 		{"the state", now.Status.State != was.Status.State || now.Status.Lifecycle == nil ||
 			now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry},
 		{"the ignore annotation", v1alpha1.Ignored(now)},
+		{"the doubt after a restore", annotated(now, was, v1alpha1.RestoredDoubtAnnotation) || restored.Marked(now) != restored.Marked(was)},
 		{"the claim reference", !equality.Semantic.DeepEqual(now.Spec.ServerClaimRef, was.Spec.ServerClaimRef)},
 		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
 		{"the grant of the maintenance", annotated(now, was, v1alpha1.MaintenanceUIDAnnotation) ||

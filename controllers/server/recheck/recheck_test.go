@@ -40,6 +40,7 @@ func TestServer(t *testing.T) {
 		"one that a claim was given":  {func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{} }, "the claim reference"},
 		"one that a claim took":       {annotated(v1alpha1.ClaimUIDAnnotation, "9"), "the holder"},
 		"one whose claim was let go":  {annotated(v1alpha1.ReleasedClaimAnnotation, "9"), "the release record"},
+		"a doubt after a restore":     {annotated(v1alpha1.RestoredDoubtAnnotation, ""), "the doubt after a restore"},
 		"a consent":                   {annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver), "the consent"},
 		"another machine":             {func(s *v1alpha1.Server) { s.Spec.SystemUUID = "v" }, "the system UUID"},
 		"another place at its BMC":    {func(s *v1alpha1.Server) { s.Spec.SystemURI = "/x" }, "its BMC"},
@@ -105,6 +106,31 @@ func TestCannotErase(t *testing.T) {
 			s.Status.Lifecycle = c.record
 			if got := CannotErase(s); got != c.want {
 				t.Errorf("CannotErase() = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAReleaseThatWasTakenBackIsNews(t *testing.T) {
+	record := func(uid string) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 3}
+		if uid != "" {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, uid)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		was, now, want string
+	}{
+		"it stands":                   {"9", "9", ""},
+		"undo-release took it back":   {"9", "", "the release record"},
+		"it came":                     {"", "9", "the release record"},
+		"it is that of another claim": {"9", "8", "the release record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Server(record(c.was), record(c.now)); got != c.want {
+				t.Errorf("Server() = %q, want %q", got, c.want)
 			}
 		})
 	}

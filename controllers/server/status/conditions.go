@@ -24,8 +24,15 @@ func (r *record) recordConditions() {
 	}
 	r.recordReachable()
 	r.recordIdentity()
+	recordDoubt(r)
+	r.recordUnproven()
 	r.recordInterfaces()
 	r.recordOverrideMissing()
+	if reason, message := hiddenStorage(r.Inventory, r.Settings.Wipe, r.Facts.Probe.Entry >= 0); reason != "" {
+		r.condition(v1alpha1.ConditionStorageHidden, metav1.ConditionTrue, reason, message)
+	} else {
+		r.drop(v1alpha1.ConditionStorageHidden)
+	}
 	r.recordHealth()
 	r.s.Status.FaultyParts = FaultyParts(reported(r.Input, r.s))
 	r.recordClaimMissing()

@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -31,7 +32,7 @@ func (r *record) recordMove() {
 	if first && (r.Decision.Halt != nil || r.Decision.To == "") {
 		return
 	}
-	if !first && !r.Decision.Moves() && r.Decision.Rule != v1alpha1.RuleAdopted {
+	if !first && !r.Decision.Moves() && r.Decision.Rule != v1alpha1.RuleAdopted && r.Decision.Rule != v1alpha1.RuleRestored {
 		if r.Clock != nil {
 			l.Clock = r.Clock
 		}
@@ -47,12 +48,17 @@ func (r *record) recordMove() {
 		rule = RuleStarted
 	}
 	now := metav1.NewMicroTime(r.Now)
+	uncounted := !first && policies.HiddenAlone(r.Observation) // of the entry that it leaves
 	from := s.Status.State
 	s.Status.State = v1alpha1.ServerState(r.Decision.To)
 	l.Entry++
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
+	l.EnteredCounted, l.SeenOnCounted = r.CountedNow.Stored(), metav1.Duration{}
 	l.Revision = r.Governance.Bundle.Revision.Name
 	l.Marks = r.Decision.MarksAfter(l.Marks)
+	if doubt := restored.On(r.Inventory); rule == v1alpha1.RuleRestored && doubt != nil {
+		l.RestoredInspection = doubt.InspectSince
+	}
 	switch {
 	case r.Decision.ResetRetries || r.Decision.Stable:
 		l.Retries = 0
@@ -64,7 +70,8 @@ func (r *record) recordMove() {
 		from = ""
 	}
 	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason)})
+		Counted: l.EnteredCounted, Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason),
+		Uncounted: s.Status.State == v1alpha1.StateError && uncounted})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}

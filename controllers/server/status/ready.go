@@ -14,9 +14,11 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -28,6 +30,8 @@ func (r *record) recordReady() {
 	switch {
 	case r.Decision.Halt != nil:
 		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
+	case waitsInDoubt(r):
+		r.stalled(gates.RestoredDoubt, r.Decision.Message)
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
 		r.stalled(rule, says+inBand(r.Inventory, r.s.Status.Lifecycle.Entry-1))
@@ -42,7 +46,7 @@ func (r *record) recordReady() {
 	case r.Gated.Postponed || !r.Outcome.Settled():
 		r.recordWaiting()
 	default:
-		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now)
+		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now, r.CountedNow)
 		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, message)
 		r.drop(v1alpha1.ConditionReconciling)
 		r.drop(v1alpha1.ConditionStalled)
@@ -50,13 +54,18 @@ func (r *record) recordReady() {
 }
 
 // releaseWaits says that the claim of a server has ended, and when that takes effect; empty where it does already, or has not ended.
-func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time) string {
-	at, ok := policies.ReleaseEffective(s, grace)
-	if !ok || !at.After(now) {
+// The time is as the record says, so that the message stays alike, unless the clock was changed since.
+func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time, clock counted.Time) string {
+	_, left := policies.Released(s, grace, clock)
+	if left == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its claim has ended: the release takes effect at %s. Until then metalaw server undo-release %s takes it back.",
-		at.Format(time.RFC3339), s.Name)
+	when := "once its grace of " + grace.String() + " is over"
+	if at, ok := policies.ReleaseEffective(s, grace); ok && at.Sub(now.Add(left)).Abs() < time.Minute {
+		when = "at " + at.Format(time.RFC3339)
+	}
+	return fmt.Sprintf(" Its claim has ended: the release takes effect %s. Until then metalaw server undo-release %s takes it back.",
+		when, s.Name)
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
@@ -121,9 +130,9 @@ func (r *record) moving() {
 	case r.Decision.Moves():
 	case r.heldBriefly():
 		return
-	case r.Outcome.Progress.Reason == power.OverrideIgnored:
+	case r.Outcome.Progress.Reason == power.OverrideIgnored, r.Outcome.Progress.Reason == v1alpha1.ReasonWipeUnproven:
 		message = r.Outcome.Effect + ": " + r.Outcome.Progress.Message
-		r.reconciling(power.OverrideIgnored, message)
+		r.reconciling(r.Outcome.Progress.Reason, message)
 		return
 	case r.saidOverrideIgnored() && r.Power.Unsolved:
 		return

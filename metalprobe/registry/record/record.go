@@ -50,6 +50,11 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 		PolicyDigest: in.PolicyDigest,
 		AgentImage:   cut(in.AgentImage, 1024),
 		Skipped:      in.Wipe.Skipped,
+		Hidden:       in.Wipe.Hidden,
+		HiddenKnown:  in.Wipe.HiddenKnown,
+		BMCStorage:   in.Wipe.BMCStorage,
+		UnseenDrives: in.Wipe.UnseenDrives,
+		ExcusedOnly:  in.Wipe.ExcusedOnly,
 		State:        in.Wipe.State,
 		StartedAt:    in.Wipe.StartedAt,
 		Message:      in.Wipe.Message,
@@ -71,7 +76,7 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 		spec.Machine.Model = cmp.Or(spec.Machine.Model, system.ProductName)
 		spec.Machine.SerialNumber = cmp.Or(spec.Machine.SerialNumber, system.SerialNumber)
 		if report.Entry == in.Wipe.Entry {
-			spec.AgentVersion = report.AgentVersion
+			spec.AgentVersion, spec.Identity = report.AgentVersion, report.Identity.DeepCopy()
 		}
 	}
 	for _, text := range []*string{&spec.Machine.Manufacturer, &spec.Machine.Model, &spec.Machine.SerialNumber} {
@@ -100,21 +105,17 @@ func Tells(a, b *policyv1alpha1.SanitizationRecord) bool {
 
 // unseen are the attested disks that a wipe did not see. One that it saw is recorded as what it was: erased or not.
 func unseen(attested []policyv1alpha1.AttestedDisk, wipe *policyv1alpha1.WipeReport) []policyv1alpha1.AttestedDisk {
-	seen := map[policyv1alpha1.DiskKey]bool{}
-	see := func(path, name, serial, wwid string) {
-		seen[policyv1alpha1.DiskKey{By: "wwid", Value: wwid}] = true
-		seen[policyv1alpha1.DiskKey{By: "serial", Value: serial}] = true
-		seen[policyv1alpha1.DiskKey{By: "name", Value: cmp.Or(name, strings.TrimPrefix(path, "/dev/"))}] = true
-	}
-	for _, d := range wipe.Disks {
-		see(d.Path, d.Name, d.Serial, d.WWID)
+	var seen []policyv1alpha1.CustodyDisk
+	for i := range wipe.Disks {
+		seen = append(seen, wipe.Disks[i].RememberedDisk())
 	}
 	for _, d := range wipe.Skipped {
-		see(d.Path, d.Name, d.Serial, d.WWID)
+		disk := policyv1alpha1.DiskWipe{Path: d.Path, Name: d.Name, Serial: d.Serial, WWID: d.WWID, Transport: d.Transport}
+		seen = append(seen, disk.RememberedDisk())
 	}
 	var left []policyv1alpha1.AttestedDisk
 	for _, a := range attested {
-		if !seen[a.Key()] {
+		if len(policyv1alpha1.NotErased([]policyv1alpha1.CustodyDisk{a.CustodyDisk}, seen)) > 0 {
 			left = append(left, *a.DeepCopy())
 		}
 	}
@@ -210,11 +211,11 @@ func deviceOf(disk policyv1alpha1.DiskWipe, report *policyv1alpha1.ProbeReport, 
 	for i := range report.Data.Storage {
 		d := &report.Data.Storage[i]
 		switch {
-		case disk.WWID != "" && d.WWID != "":
-			if disk.WWID == d.WWID {
+		case policyv1alpha1.DiskIdentifies(disk.WWID) && policyv1alpha1.DiskIdentifies(d.WWID):
+			if policyv1alpha1.OneDisk(disk.RememberedDisk(), d.RememberedDisk()) {
 				return d
 			}
-		case disk.Serial != "" && d.Serial != "":
+		case policyv1alpha1.DiskIdentifies(disk.Serial) && policyv1alpha1.DiskIdentifies(d.Serial):
 			if disk.Serial == d.Serial {
 				return d
 			}

@@ -17,8 +17,10 @@ import (
 )
 
 // Sink keeps records. Append returns nil only once the record outlives a crash. A repeated call with the same record is harmless.
+// Has says whether the sink has a machine's record of a number.
 type Sink interface {
 	Append(ctx context.Context, record *policyv1alpha1.SanitizationRecord) error
+	Has(ctx context.Context, systemUUID string, sequence int64) (bool, error)
 }
 
 // Place is where a sink writes, as a URL says it.

@@ -23,11 +23,17 @@ type Description struct {
 	SerialNumber string
 	Manufacturer string
 	Model        string
+	// SKU is what Redfish shows; of a Dell it is the service tag.
+	SKU string
+	// SystemSerial and BoardSerial are what the SMBIOS table says; empty for what a machine of the make says.
+	SystemSerial, BoardSerial string
 	// MemoryMiB is the memory (default 512). It is one module, which DIMM describes.
 	MemoryMiB int
 	DIMM      emulator.DIMM
 	NICs      []NIC
 	Disks     []Disk
+	// Unseen are drives that the BMC lists and that QEMU does not attach: their Bus, Serial and SizeBytes.
+	Unseen []Disk
 	// Chain is how it boots from the network.
 	Chain Chain
 	// Profile names the make of the BMC; empty takes the fleet's.
@@ -91,17 +97,17 @@ func (d Description) dimm() emulator.DIMM {
 	return dimm
 }
 
-// drives are the disks as the BMC shows them.
-func (d Description) drives() []emulator.DriveSpec {
+// drives are disks as the BMC shows them.
+func drives(disks []Disk) []emulator.DriveSpec {
 	transports := map[Bus]emulator.Transport{NVMe: emulator.TransportPCIe, SATA: emulator.TransportSATA, ATA: emulator.TransportSATA,
 		SCSI: emulator.TransportSAS, USB: emulator.TransportUSBStick, Virtio: emulator.TransportVirtio,
 		LSI: emulator.TransportSAS, NVMeZoned: emulator.TransportPCIe, NVMeDetached: emulator.TransportPCIe}
-	drives := []emulator.DriveSpec{}
-	for _, disk := range d.Disks {
-		drives = append(drives, emulator.DriveSpec{Name: string(disk.Bus) + "-" + disk.Serial, Serial: disk.Serial, Vendor: "QEMU",
+	shown := []emulator.DriveSpec{}
+	for _, disk := range disks {
+		shown = append(shown, emulator.DriveSpec{Name: string(disk.Bus) + "-" + disk.Serial, Serial: disk.Serial, Vendor: "QEMU",
 			Model: "QEMU disk", SizeBytes: disk.SizeBytes, Transport: transports[disk.Bus]})
 	}
-	return drives
+	return shown
 }
 
 // spec is the machine as the emulator shows it, without its guest.
@@ -111,8 +117,8 @@ func (d Description) spec() emulator.MachineSpec {
 		nics = append(nics, emulator.NIC{Name: "nic" + string(rune('0'+i)), MACAddress: nic.MACAddress, LinkUp: true})
 	}
 	return emulator.MachineSpec{
-		Name: d.Name, Profile: d.Profile, NICs: nics, Drives: d.drives(),
-		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model},
+		Name: d.Name, Profile: d.Profile, NICs: nics, Drives: drives(d.Disks), Unseen: drives(d.Unseen),
+		Identity: emulator.Identity{UUID: d.UUID, SerialNumber: d.SerialNumber, Manufacturer: d.Manufacturer, Model: d.Model, SKU: d.SKU},
 		Hardware: emulator.Hardware{CPUModel: "QEMU virtual CPU", Sockets: 1, CoresPerSocket: 1, BIOSVersion: biosVersion,
 			MemoryBytes: int64(d.memoryMiB()) << 20, DIMMs: []emulator.DIMM{d.dimm()}},
 	}

@@ -45,12 +45,17 @@ func (d Description) sata() string {
 
 func (d Description) smbios(id emulator.Identity) []string {
 	dimm := d.dimm()
-	return []string{
+	system, board := id.DMI()
+	var ofBoard []string
+	if board = cmp.Or(d.BoardSerial, board); board != "" {
+		ofBoard = []string{"-smbios", options("type=2", "manufacturer", id.Manufacturer, "serial", board)}
+	}
+	return append([]string{
 		"-smbios", options("type=0", "vendor", "metalaw", "version", biosVersion),
-		"-smbios", options("type=1", "uuid", id.UUID, "serial", id.SerialNumber, "manufacturer", id.Manufacturer, "product", id.Model),
+		"-smbios", options("type=1", "uuid", id.UUID, "serial", cmp.Or(d.SystemSerial, system), "manufacturer", id.Manufacturer, "product", id.Model),
 		"-smbios", options("type=17", "loc_pfx", dimm.Locator, "manufacturer", dimm.Manufacturer,
 			"serial", dimm.SerialNumber, "part", dimm.PartNumber),
-	}
+	}, ofBoard...)
 }
 
 // options joins what is not empty as QEMU wants it: a comma in a value is doubled.

@@ -119,3 +119,17 @@ func TestAFrameOfLLDPIsAddressedToTheNearestBridge(t *testing.T) {
 		t.Errorf("%q has no chassis", frame)
 	}
 }
+
+func TestTheTableOfADellSaysWhatItsServiceTagIs(t *testing.T) {
+	id := emulator.Identity{UUID: "u-1", SerialNumber: "CN0001", Manufacturer: "Dell Inc.", Model: "M1", SKU: "F54P1X0"}
+	got := strings.Join(Description{}.smbios(id), "\n")
+	for _, want := range []string{"type=1,uuid=u-1,serial=F54P1X0,", "type=2,manufacturer=Dell Inc.,serial=.F54P1X0.CN0001."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in\n%s", want, got)
+		}
+	}
+	got = strings.Join(Description{SystemSerial: "S9", BoardSerial: "B9"}.smbios(id), "\n")
+	if !strings.Contains(got, "type=1,uuid=u-1,serial=S9,") || !strings.Contains(got, "type=2,manufacturer=Dell Inc.,serial=B9") {
+		t.Errorf("got\n%s", got)
+	}
+}

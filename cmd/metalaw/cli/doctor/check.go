@@ -69,12 +69,15 @@ type view struct {
 
 	maintenance    maintenanceState
 	maintenanceErr error
+
+	identities    identityState
+	identitiesErr error
 }
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
-	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels,
+	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
 }
 
 // judge makes every check.

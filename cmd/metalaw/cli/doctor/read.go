@@ -64,6 +64,7 @@ func (r reader) read(ctx context.Context, now time.Time) view {
 	v.bmcs = bmcs.Items
 	v.encryption, v.encryptionErr = r.encryption(ctx)
 	v.maintenance, v.maintenanceErr = r.maintenances(ctx)
+	v.identities, v.identitiesErr = r.identities(ctx)
 	return v
 }
 

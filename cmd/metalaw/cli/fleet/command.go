@@ -21,13 +21,13 @@ import (
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
-// Commands are `metalaw freeze`, `unfreeze` and `fleet`.
+// Commands are `metalaw freeze`, `unfreeze`, `restored` and `fleet`.
 func Commands() []*cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{Use: "fleet", Short: "Look at what holds the fleet back"}, "command", "--help")
 	flags.Register(group)
 	group.AddCommand(statusCommand(flags))
-	return []*cobra.Command{freezeCommand(), unfreezeCommand(), group}
+	return []*cobra.Command{freezeCommand(), unfreezeCommand(), restoredCommand(), group}
 }
 
 func freezeCommand() *cobra.Command {

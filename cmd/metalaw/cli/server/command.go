@@ -24,7 +24,7 @@ func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{
 		Use: "server",
-		Short: "Ask something of servers: retry, release, undo-release, sanitize, attest, force, declare-clean, park, unpark, cordon, uncordon, " +
+		Short: "Ask something of servers: retry, release, undo-release, sanitize, attest, prove, force, declare-clean, park, unpark, cordon, uncordon, " +
 			"decommission, recommission",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
@@ -94,7 +94,8 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
 	if v.operation == v1alpha1.OperationAttestDisk {
-		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it; required")
+		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, or serial number, PCI address, "+
+			"slot or name of hidden storage; required")
 		f.StringVar(&r.method, "method", "", "what became of the disk: destroy or removed; required")
 		terminal.Offer(cmd, "method", methods)
 	} else {
@@ -104,7 +105,8 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 		terminal.Offer(cmd, "state", states)
 	}
 	forced := v.operation == v1alpha1.OperationForce
-	waits := forced || v.operation == v1alpha1.OperationUndoRelease || v.operation == v1alpha1.OperationAttestDisk
+	waits := forced || v.operation == v1alpha1.OperationUndoRelease || v.operation == v1alpha1.OperationAttestDisk ||
+		v.operation == v1alpha1.OperationProve
 	if v.operation != "" {
 		f.BoolVar(&r.wait, "wait", waits, "wait until the manager has ended it, and say how")
 		f.DurationVar(&r.timeout, "timeout", 5*time.Minute, "how long --wait waits")
@@ -182,11 +184,27 @@ var verbs = []verb{
 			"Error. This records that you answer for the disk: method destroy says that it is destroyed, removed that it was taken " +
 			"out for good. A wipe need not see that disk any more, and the SanitizationRecord names it, with you and the reason. " +
 			"A disk that the wipe does see is erased all the same.\n\n" +
+			"Storage that no disk shows is attested in the same way (condition StorageHidden names it). It fails no wipe of this server " +
+			"until another claim has held it.\n\n" +
 			"It asks before it begins, and waits for the end unless --wait=false is given. " +
 			"It takes the verb \"attest-disk\" on servers, beside the right to patch them: ClusterRole metalaw-disk-attester.",
 		example: "  # Which disks are missing is in the condition Ready\n  {{.}} explain server rack1-07-system-0\n\n" +
 			"  {{.}} server attest rack1-07-system-0 --disk S4EVNX0R --method destroy --reason 'shredded, certificate 4711'\n" +
 			"  {{.}} server retry rack1-07-system-0 --reason 'disk S4EVNX0R is attested' --wait",
+	},
+	{
+		name: "prove", operation: v1alpha1.OperationProve,
+		short: "Answer for the machine of a server: it is the one that reported last, or that reports next",
+		long: "A wipe needs the machine, and not only its UUID. The agent is held against the serial number and the addresses that the BMC " +
+			"shows, and against what was proved before. If the BMC shows neither, condition IdentityUnproven stands, and under " +
+			"wipe.identity: Proved the disks are refused. If a report contradicts, as after a new mainboard, it is refused.\n\n" +
+			"This records that you answer for the machine. If its last report is unproven, that report counts from now on. Else the next " +
+			"report counts, so that this can be said ahead of a repair. A machine that the BMC of another server shows stays refused. " +
+			"It waits for the end unless --wait=false is given. It takes the verb \"prove\" on servers, beside the right to patch " +
+			"them: ClusterRole metalaw-server-prover.",
+		example: "  # Which servers that concerns\n  {{.}} doctor\n\n" +
+			"  {{.}} server prove rack1-07-system-0 --reason 'mainboard replaced, CHG-81'\n\n" +
+			"  {{.}} server prove -l rack=gb200 --reason 'rack label checked against DMI, CHG-82' --yes",
 	},
 	{
 		name: "force", operation: v1alpha1.OperationForce,

@@ -152,8 +152,10 @@ func (f fault) on(s *v1alpha1.Server) *metav1.Condition {
 
 // holding are the conditions that may hold a server, the strongest first.
 var holding = []fault{
+	{v1alpha1.ConditionRestoredDoubt, metav1.ConditionTrue},
 	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
 	{v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue},
+	{v1alpha1.ConditionIdentityUnproven, metav1.ConditionTrue},
 	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
 	{v1alpha1.ConditionBMCReachable, metav1.ConditionFalse},
 	{v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue},

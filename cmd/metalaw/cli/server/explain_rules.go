@@ -80,8 +80,10 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 	if stopped {
 		reason = l.Clock.Reason
 	}
-	counted, _ := policies.CountedTime(l, now, policies.Outage{}, stopped, reason)
-	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, Counted: counted, Settings: b.Settings})
+	// Only the leader knows counted time; what is shown here is an estimate by the clock of whoever asks.
+	clock := policies.EstimatedClock(s, now)
+	counted, _ := policies.CountedTime(l, policies.Instant{Now: now, Counted: clock}, policies.Outage{}, stopped, reason)
+	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, CountedNow: clock, Counted: counted, Settings: b.Settings})
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,8 @@ func (r *request) bareNames() error {
 
 // asksFirst says that somebody has to confirm the plan: it was made by a selector, or goes past the rules.
 func (r *request) asksFirst() bool {
-	answers := r.verb.operation == v1alpha1.OperationSanitize || r.verb.operation == v1alpha1.OperationAttestDisk
+	answers := r.verb.operation == v1alpha1.OperationSanitize || r.verb.operation == v1alpha1.OperationAttestDisk ||
+		r.verb.operation == v1alpha1.OperationProve
 	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules() || answers)
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// ending is a claim that ends, in an API server with its server and the boot configuration of its name.
+func ending(t *testing.T, change func(*facts)) (*scope, client.Client) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	f := bound()
+	change(&f)
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(f.server, f.boot).Build()
+	return &scope{Subject: &Subject{Client: api, Live: api, Now: time.Now}, facts: f}, api
+}
+
+func TestAClaimTakesOnlyItsOwnBootConfigurationAlong(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts)
+		stays  bool
+	}{
+		"its own":                          {func(*facts) {}, false},
+		"one without an owner":             {func(f *facts) { f.boot.OwnerReferences = nil }, true},
+		"one of another claim of the name": {func(f *facts) { f.boot.OwnerReferences[0].UID = "uid-other" }, true},
+		"one that it owns and does not control": {func(f *facts) {
+			f.boot.OwnerReferences[0].Controller = ptr.To(false)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, api := ending(t, c.change)
+			if err := v.dropBoot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			err := api.Get(t.Context(), client.ObjectKeyFromObject(v.facts.boot), &v1alpha1.ServerBootConfiguration{})
+			if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == c.stays {
+				t.Errorf("it stays: %t, want %t (%v)", err == nil, c.stays, err)
+			}
+		})
+	}
+}
+
+func TestAReleaseOfAServerThatWasWrittenSinceItWasReadIsRefused(t *testing.T) {
+	v, api := ending(t, func(*facts) {})
+	read := func(ctx context.Context) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		if err := api.Get(ctx, client.ObjectKeyFromObject(v.facts.server), s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	former, now := read(t.Context()), read(t.Context())
+	now.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-other" // another claim got the server meanwhile
+	if err := api.Update(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.release(t.Context(), former); !apierrors.IsConflict(err) {
+		t.Errorf("%v, want a conflict", err)
+	}
+	if s := read(t.Context()); s.Annotations[v1alpha1.ReleasedClaimAnnotation] != "" {
+		t.Errorf("released: %v", s.Annotations)
+	}
+}
