@@ -24,7 +24,7 @@ func (r *record) recordConditions() {
 	}
 	r.recordReachable()
 	r.recordIdentity()
-	r.recordUnproven()
+	recordUnproven(r)
 	r.recordInterfaces()
 	r.recordOverrideMissing()
 	r.recordHealth()

@@ -10,7 +10,7 @@ import (
 )
 
 // recordUnproven says that nothing proves which machine reports for the server, or that another one did.
-func (r *record) recordUnproven() {
+func recordUnproven(r *record) {
 	bmc := "spec.bmc"
 	if r.s.Spec.BMCRef != nil {
 		bmc = r.s.Spec.BMCRef.Name
