@@ -64,7 +64,8 @@ func (r *record) recordMove() {
 	if rule == v1alpha1.RuleAdopted {
 		from = ""
 	}
-	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now, Counted: l.EnteredCounted,
+	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry,
+		At: now, Counted: l.EnteredCounted,
 		Revision: l.Revision, Reason: diag.Shortened(r.Governance.Because, maxReason)})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
