@@ -107,6 +107,11 @@ func (o *Options) setDefaults() {
 	}
 }
 
+func newHeartbeat(mgr ctrl.Manager, o Options) *heartbeat.Heartbeat {
+	return &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace,
+		Now: o.Now, Counted: o.Counted}
+}
+
 // Setup adds every controller to the manager. The manager's cache must not have started.
 func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Options) error {
 	o.setDefaults()
@@ -125,7 +130,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics, Now: o.Now, Counted: o.Counted})
+	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics,
+		Now: o.Now, Counted: o.Counted})
 	if err != nil {
 		return err
 	}
@@ -136,10 +142,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err != nil {
 		return err
 	}
-	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace, Now: o.Now, Counted: o.Counted}
+	beat := newHeartbeat(mgr, o)
 	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
 		Fence: fence(o.Leader), Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
-	if err := errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader)); err != nil {
+	err = errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader))
+	if err != nil {
 		return err
 	}
 	writers := newAdmitted(mgr, o.Admission)
@@ -159,10 +166,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	store.Changed(claims.Wake)
-	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers, Counted: o.Counted, Now: o.Now}); err != nil {
+	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers,
+		Now: o.Now, Counted: o.Counted}); err != nil {
 		return err
 	}
-	if err := maintenance.Setup(writers, maintenance.Options{Mode: o.Maintenance, Bundles: store, Gate: gate, Namespace: o.Namespace,
+	if err := maintenance.Setup(writers, maintenance.Options{Mode: o.Maintenance, Bundles: store, Gate: gate,
+		Now: o.Now, Counted: o.Counted, Namespace: o.Namespace,
 		Unadmitted: o.Unadmitted, Metrics: o.Metrics}); err != nil {
 		return err
 	}

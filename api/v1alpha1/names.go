@@ -135,8 +135,8 @@ const (
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
 	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339). It is only shown.
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
-	// ReleasedCountedAnnotation on a Server is when that claim ended, in counted time, from which the grace is counted. Where a
-	// former build made the record, it is when the leader first saw that. ReleasedNoGrace stands for a release by hand.
+	// ReleasedCountedAnnotation on a Server is when that claim ended in counted time, by which the grace is measured. Where
+	// a former build made the record, it is when the leader first saw that. ReleasedNoGrace stands for a release by hand.
 	ReleasedCountedAnnotation = "policy.metalaw.dev/released-counted"
 	// ReleasedNoGrace is the value of ReleasedCountedAnnotation by which the release takes effect at once.
 	ReleasedNoGrace = "noGrace"

@@ -43,7 +43,8 @@ type share struct {
 }
 
 func newAccount(b *policyv1alpha1.Budget, clock *counted.Clock) *account {
-	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds), shares: map[string]*share{}, clock: clock}
+	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds),
+		shares: map[string]*share{}, clock: clock}
 	if b.Per == "" {
 		a.shares[""] = &share{stays: true}
 	}

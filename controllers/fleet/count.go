@@ -38,7 +38,8 @@ func editionOf(c *policyv1alpha1.FleetControl) edition {
 	return edition{uid: c.UID, generation: c.Generation}
 }
 
-func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker, clock *counted.Clock) *controlCounter {
+func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker,
+	clock *counted.Clock) *controlCounter {
 	l := &controlCounter{of: of, breaker: newWatch(breaker, clock)}
 	for i := range budgets {
 		l.budgets = append(l.budgets, newAccount(&budgets[i], clock))

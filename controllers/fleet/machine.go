@@ -43,8 +43,7 @@ type grant struct {
 	before moment
 }
 
-// moment is when something was recorded, by the wall clock of the process that did and in counted time; zero where the record
-// has none.
+// moment is when something was recorded: by the wall clock of the process that did, and in counted time, zero for none.
 type moment struct {
 	at      time.Time
 	counted counted.Time
@@ -154,7 +153,7 @@ func (m *machine) allow(action policyv1alpha1.FleetAction, g grant) {
 func (m *machine) wiping() bool { return m.preparing || !m.erasing.IsZero() }
 
 func (m *machine) begin(action policyv1alpha1.FleetAction, at moment) {
-	if action == "" || m.began[action].after(at) {
+	if action == "" || !at.after(m.began[action]) { // the same may come once more, without its count
 		return
 	}
 	if m.began == nil {
@@ -165,7 +164,8 @@ func (m *machine) begin(action policyv1alpha1.FleetAction, at moment) {
 
 // undergoes says whether a machine counts against a budget for an action, and until when; the zero time where that cannot
 // be told. It may be over already. A nil clock goes by the times of the records.
-func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration, clock *counted.Clock) (until time.Time, counts bool) {
+func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration,
+	clock *counted.Clock) (until time.Time, counts bool) {
 	if action == policyv1alpha1.ActionMaintenance {
 		return time.Time{}, m.maintained
 	}

@@ -74,6 +74,10 @@ func TestARecordAfterAStepBackIsTheLaterOne(t *testing.T) {
 	if m.shows(policyv1alpha1.ActionPowerOn, g) {
 		t.Error("the former record shows the grant")
 	}
+	m.begin(policyv1alpha1.ActionPowerOn, moment{at: noon}) // the same, as an operation has it
+	if got := m.began[policyv1alpha1.ActionPowerOn].counted; got != 100 {
+		t.Errorf("its count is %d", got)
+	}
 	m.begin(policyv1alpha1.ActionPowerOn, moment{noon.Add(-time.Hour), 200})
 	if !m.shows(policyv1alpha1.ActionPowerOn, g) {
 		t.Error("the later record does not")

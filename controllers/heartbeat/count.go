@@ -38,7 +38,8 @@ func (s Standby) Start(ctx context.Context) error {
 	}
 	lease := &coordinationv1.Lease{}
 	if err := s.Reader.Get(ctx, s.key(), lease); err != nil {
-		logf.FromContext(ctx).WithName("heartbeat").V(1).Info("the wait for leadership is not counted", "cause", err.Error())
+		log := logf.FromContext(ctx).WithName("heartbeat")
+		log.V(1).Info("the wait for leadership is not counted", "cause", err.Error())
 		return nil
 	}
 	s.Counted.Await(counted.Parse(lease.Annotations[countedAnnotation]))

@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/maintenance"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -52,6 +53,7 @@ type scheduler struct {
 	planOnly  bool
 	namespace string
 	now       func() time.Time
+	counts    *counted.Clock
 	passes    trigger.TypedSource[pass]
 	// idle says that no maintenance is there, so that only what concerns one is worth a pass.
 	idle atomic.Bool
@@ -247,7 +249,7 @@ func (r *round) serveOne(ctx context.Context, name string) error {
 // look gathers what there is to see of a server and its maintenances.
 func (r *round) look(ctx context.Context, name string) (*hold.Look, error) {
 	server := r.servers[name]
-	l := &hold.Look{Now: r.at, PlanOnly: r.planOnly, Server: server, Claim: r.claimOf(server)}
+	l := &hold.Look{Now: r.at, Counted: r.clock.Now(), PlanOnly: r.planOnly, Server: server, Claim: r.claimOf(server)}
 	held := false
 	for _, m := range r.of[name] {
 		one, err := r.maintenance(ctx, m, server)

@@ -28,6 +28,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/maintenance"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // Mode is what the manager does with maintenances.
@@ -67,6 +68,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Now is the clock; time.Now where it is nil.
 	Now func() time.Time
+	// Counted tells counted time; nil knows none, and then a notice goes by the times of the records.
+	Counted *counted.Clock
 }
 
 // Setup adds the controller to the manager.
@@ -105,7 +108,7 @@ var begin = source.TypedFunc[pass](func(_ context.Context, q queue) error {
 
 func newScheduler(c client.Client, live client.Reader, o Options) *scheduler {
 	return &scheduler{client: c, live: live, gate: o.Gate, policy: policyOf(o.Bundles, o.Gate), planOnly: o.Mode == Plan, namespace: o.Namespace,
-		now: o.Now, makers: makers{client: c, now: o.Now, unknown: o.Unadmitted},
+		now: o.Now, counts: o.Counted, makers: makers{client: c, now: o.Now, unknown: o.Unadmitted},
 		handed: map[types.UID]time.Time{}, answered: map[types.UID]time.Time{}}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/freeze"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -54,8 +55,10 @@ func (v *view) serverOf(s *v1alpha1.Server) *grant.Server {
 	if len(v.of[s.Name]) == 0 {
 		return one // nothing asks for it, and the rest is looked at for the one that is asked for
 	}
-	if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation]); err == nil {
-		one.ReleasedAt = at
+	record := s.Annotations[v1alpha1.ReleasedCountedAnnotation]
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
+	if err == nil && record != v1alpha1.ReleasedNoGrace {
+		one.ReleasedAt = v.clock.Moment(counted.Parse(record), at)
 	}
 	one.Facts, one.Unready, one.Frozen = policies.GrantFacts(s, claim), unready(s, claim), v.frozen(s)
 	return one
@@ -158,7 +161,7 @@ func (v *view) maintenanceOf(m *v1alpha1.ServerMaintenance, server string) (gran
 		Enforced: m.Spec.Policy == v1alpha1.ServerMaintenancePolicyEnforced, Boots: m.Spec.ServerBootConfigurationTemplate != nil,
 		Expected: expected(m), Failed: failed, Ends: (ends || moves) && holds}
 	if asked := m.Status.Asked; asked != nil {
-		one.Asked, one.AskedAt = asked.ClaimUID, asked.At.Time
+		one.Asked, one.AskedAt = asked.ClaimUID, v.clock.Moment(counted.From(asked.Counted), asked.At.Time)
 	}
 	if m.Status.GrantedAt != nil && holds {
 		one.GrantedAt = m.Status.GrantedAt.Time

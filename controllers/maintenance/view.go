@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/engine/maintenance"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -23,6 +24,8 @@ import (
 type view struct {
 	// at is when it was taken.
 	at time.Time
+	// clock is counted time; nil knows none.
+	clock *counted.Clock
 	// setting is what the bundle in force says.
 	setting *maintenance.Policy
 	control *policyv1alpha1.FleetControl
@@ -38,8 +41,9 @@ type view struct {
 
 // see reads the caches.
 func (s *scheduler) see(ctx context.Context) (*view, error) {
-	v := &view{at: s.now(), servers: map[string]*v1alpha1.Server{}, claims: map[v1alpha1.ObjectReference]*v1alpha1.ServerClaim{},
-		of: map[string][]*v1alpha1.ServerMaintenance{}}
+	v := &view{at: s.now(), clock: s.counts, servers: map[string]*v1alpha1.Server{},
+		claims: map[v1alpha1.ObjectReference]*v1alpha1.ServerClaim{},
+		of:     map[string][]*v1alpha1.ServerMaintenance{}}
 	var found v1alpha1.ServerMaintenanceList
 	if err := s.client.List(ctx, &found, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read the maintenances: %w", err)

@@ -153,7 +153,8 @@ type decided struct {
 
 func (v *scope) decided(actions ...fleet.Action) decided {
 	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory, settings: v.settings(),
-		wiping: v.facts.Wipe.Running, heard: v.wipeHeard(), switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
+		wiping: v.facts.Wipe.Running, heard: v.wipeHeard(),
+		switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
 	if (maintenanceShell{v}).served() {
 		d.maintenance = v.maintenance
 	}

@@ -28,5 +28,6 @@ func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 		entry = l.Entry
 	}
 	id := fmt.Sprintf("%d/%d", entry, after.Generation)
-	return max(0, worthTelling-now.Sub(s.memory.of(after.Name).seen.First(seen.Deferred, id, policies.Instant{Now: now})))
+	first := s.memory.of(after.Name).seen.First(seen.Deferred, id, policies.Instant{Now: now})
+	return max(0, worthTelling-now.Sub(first))
 }

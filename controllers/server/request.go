@@ -28,7 +28,8 @@ func (v *scope) requested() power.Asked {
 		return a
 	}
 	id := power.RequestID(l.Request)
-	a.RecordedAt, a.Job = v.remembered().seen.RecordedAt(seen.Power, id, l.Request.AskedAt, l.Request.AskedCounted, v.instant()), v.job(id)
+	known, r := &v.remembered().seen, l.Request
+	a.RecordedAt, a.Job = known.RecordedAt(seen.Power, id, r.AskedAt, r.AskedCounted, v.instant()), v.job(id)
 	return a
 }
 

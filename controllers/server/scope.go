@@ -344,8 +344,9 @@ func (v *scope) deadlines() gates.Clock {
 
 // observation is what the facts are made of, without the time that counts.
 func (v *scope) observation() policies.Observation {
-	return policies.Observation{Server: v.server, Now: v.now, CountedNow: v.counted, WipeHeard: v.wipeHeard(), Settings: v.settings(),
-		System: v.systemReading(), Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance, Inventory: v.inventory, Proof: v.proof}
+	return policies.Observation{Server: v.server, Now: v.now, CountedNow: v.counted, WipeHeard: v.wipeHeard(),
+		Settings: v.settings(), System: v.systemReading(), Claim: v.claim, Boot: v.boot, Maintenance: v.maintenance,
+		Inventory: v.inventory, Proof: v.proof}
 }
 
 func (v *scope) systemReading() policies.SystemReading {

@@ -53,6 +53,8 @@ type world struct {
 	booted boots
 	// crash is where the manager is cut off from the API server.
 	crash crash
+	// options changes those of a manager that starts; nil leaves them.
+	options func(*controllers.Options)
 }
 
 func newWorld(ctx context.Context) *world {
@@ -127,9 +129,13 @@ func (w *world) startManager(ctx context.Context) {
 		w.registryURL = fmt.Sprintf("http://127.0.0.1:%d", port)
 	}
 	metrics := prometheus.NewRegistry()
-	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
+	o := controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
 		RegistryURL: w.registryURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second, NoReleaseGrace: true,
-		RetryPause: time.Millisecond, Maintenance: maintenance.On, Metrics: metrics})).To(Succeed())
+		RetryPause: time.Millisecond, Maintenance: maintenance.On, Metrics: metrics}
+	if w.options != nil {
+		w.options(&o)
+	}
+	Expect(controllers.Setup(ctx, mgr, store, o)).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
 		HeldRetry: time.Second, AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,

@@ -89,7 +89,8 @@ func (d *decision) pending(m *Maintenance, reason, message string) Step {
 	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionOverdue)
 	d.set(&status, m, v1alpha1.ConditionGranted, metav1.ConditionFalse, reason, message)
 	if d.asks(m) {
-		status.Asked = &v1alpha1.MaintenanceAsked{ClaimUID: d.Claim.UID, At: metav1.NewTime(d.Now.Truncate(time.Second))}
+		status.Asked = &v1alpha1.MaintenanceAsked{ClaimUID: d.Claim.UID, Counted: d.Counted.Stored(),
+			At: metav1.NewTime(d.Now.Truncate(time.Second))}
 		return d.begin(m, d.write(m, status))
 	}
 	return d.write(m, status)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // requestWait is how long a maintenance that ends waits for a power request to show: longer than a BMC is given before it is asked again.
@@ -104,7 +105,7 @@ func (d *decision) request() *v1alpha1.PowerRequest {
 	if Settled(l) {
 		return nil
 	}
-	lapses := l.Request.AskedAt.Add(requestWait)
+	lapses := d.Counted.Moment(d.Now, counted.From(l.Request.AskedCounted), l.Request.AskedAt.Time).Add(requestWait)
 	d.at(lapses)
 	if !lapses.After(d.Now) {
 		return nil

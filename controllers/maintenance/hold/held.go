@@ -29,7 +29,8 @@ func (d *decision) held(m *Maintenance) Step {
 	d.set(&status, m, v1alpha1.ConditionGranted, metav1.ConditionTrue, v1alpha1.ReasonMaintenanceGranted, grantedUnder(m))
 	if d.Claim != nil && d.Server.Annotations[v1alpha1.MaintenanceClaimAnnotation] == string(d.Claim.UID) &&
 		(status.Asked == nil || status.Asked.ClaimUID != d.Claim.UID) {
-		status.Asked = &v1alpha1.MaintenanceAsked{ClaimUID: d.Claim.UID, At: metav1.NewTime(d.Now.Truncate(time.Second))}
+		status.Asked = &v1alpha1.MaintenanceAsked{ClaimUID: d.Claim.UID, Counted: d.Counted.Stored(),
+			At: metav1.NewTime(d.Now.Truncate(time.Second))}
 	}
 	switch {
 	case Failed(m.ServerMaintenance):

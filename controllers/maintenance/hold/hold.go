@@ -12,11 +12,14 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
+	"github.com/metalaw/metalaw/internal/counted"
 )
 
 // Look is what there is to see of one server and its maintenances. Decide changes none of it.
 type Look struct {
 	Now time.Time
+	// Counted is Now in counted time; zero where that is not known.
+	Counted counted.Time
 	// PlanOnly has nothing written but the status of maintenances, and their finalizers where nothing is left to take back.
 	PlanOnly bool
 	// Server is nil where the maintenances name one that does not exist.

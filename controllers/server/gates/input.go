@@ -98,7 +98,8 @@ func Facts(o policies.Observation, g *rollout.Governance, settings bundle.Settin
 		case o.System.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
 			held, reason = true, "IdentityUnknown"
 		}
-		o.Counted, clock = policies.CountedTime(l, policies.Instant{Now: o.Now, Counted: o.CountedNow}, c.Outage, held, reason)
+		at := policies.Instant{Now: o.Now, Counted: o.CountedNow}
+		o.Counted, clock = policies.CountedTime(l, at, c.Outage, held, reason)
 	} else if l != nil {
 		o.Counted = o.Now.Sub(l.EnteredAt.Time)
 	}

@@ -110,8 +110,8 @@ func (d *decision) asForced(release, clean bool) *v1alpha1.Server {
 // forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
 func (d *decision) forced(to engine.State, release, clean bool) (Move, string) {
 	s := d.asForced(release, clean)
-	o := policies.Observation{Server: s, Now: d.Now, CountedNow: d.CountedNow, WipeHeard: d.WipeHeard, Settings: d.Bundle.Settings, System: d.System,
-		Inventory: policies.WithoutStranger(d.Inventory)}
+	o := policies.Observation{Server: s, Now: d.Now, CountedNow: d.CountedNow, WipeHeard: d.WipeHeard,
+		Settings: d.Bundle.Settings, System: d.System, Inventory: policies.WithoutStranger(d.Inventory)}
 	if o.System.Identity == policies.IdentityOther {
 		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
 	}

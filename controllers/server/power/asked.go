@@ -221,7 +221,8 @@ func (a Asked) Shown(r Reading, relevant time.Time) (shown, booted bool) {
 // renewed is the request with which an action is asked for. It repeats the count of refusals of one of the same entry.
 func (a Asked) renewed(action v1alpha1.PowerAction) *v1alpha1.PowerRequest {
 	at := metav1.NewMicroTime(a.Now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
-	request := &v1alpha1.PowerRequest{Action: action, AskedAt: at, AskedCounted: a.CountedNow.Stored(), Entry: a.Entry, Attempts: a.Attempt(action)}
+	request := &v1alpha1.PowerRequest{Action: action, AskedAt: at, AskedCounted: a.CountedNow.Stored(),
+		Entry: a.Entry, Attempts: a.Attempt(action)}
 	if a.outstanding() && a.Request.Action == action && !a.OfFormerEntry() {
 		request.Refusal, request.Refusals = a.Request.Refusal, a.Request.Refusals
 	}

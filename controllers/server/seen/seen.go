@@ -55,8 +55,9 @@ func (r *Records) NotAhead(kind Kind, id string, recorded time.Time, now policie
 	return recorded
 }
 
-// RecordedAt is the time of a record on the scale of the clock that shows now: by its counted time, else as NotAhead tells it.
-func (r *Records) RecordedAt(kind Kind, id string, at metav1.MicroTime, c metav1.Duration, now policies.Instant) time.Time {
+// RecordedAt is the time of a record on the scale of the clock that shows now: by its count, else as NotAhead tells it.
+func (r *Records) RecordedAt(kind Kind, id string, at metav1.MicroTime, c metav1.Duration,
+	now policies.Instant) time.Time {
 	return now.Counted.Moment(now.Now, counted.From(c), r.NotAhead(kind, id, at.Time, now))
 }
 
@@ -69,7 +70,7 @@ func (r *Records) WipeHeard(i *policyv1alpha1.ServerInventory, now policies.Inst
 	return r.First(Wipe, word, now)
 }
 
-// HeardAgain is when the last word of a wipe was first seen, as it is read now; heard is when it was as it was read before.
+// HeardAgain is when the last word of a wipe was first seen, as it is read now; heard is that of the one read before.
 func HeardAgain(was, is *policyv1alpha1.ServerInventory, heard, now time.Time) time.Time {
 	if wipeWord(is) != wipeWord(was) {
 		return now

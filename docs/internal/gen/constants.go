@@ -85,7 +85,8 @@ func annotationsPage(root string) (string, error) {
 	m := newPage("Annotations, labels and finalizers", "`api/v1alpha1/names.go` and `policies/candidate.go`")
 	m.paragraph("The annotations of `policy.metalaw.dev` that guard data (" + codes([]string{
 		s.constants[apiFolder+".ClaimUIDAnnotation"], s.constants[apiFolder+".ReleasedClaimAnnotation"],
-		s.constants[apiFolder+".ReleasedAtAnnotation"], s.constants[apiFolder+".BindingAnnotation"],
+		s.constants[apiFolder+".ReleasedAtAnnotation"], s.constants[apiFolder+".ReleasedCountedAnnotation"],
+		s.constants[apiFolder+".BindingAnnotation"],
 	}) + ") are the manager's alone: admission refuses changes by others. " +
 		"Which operations a server accepts depends on its [state](../lifecycle.md); one that is unknown, or that the state cannot use, " +
 		"is answered with a Warning event and removed. How to use them is in [operations](../operations.md).")

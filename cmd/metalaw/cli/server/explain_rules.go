@@ -82,8 +82,10 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 	}
 	// Only the leader knows counted time; what is shown here is an estimate by the clock of whoever asks.
 	clock := policies.EstimatedClock(s, now)
-	counted, _ := policies.CountedTime(l, policies.Instant{Now: now, Counted: clock}, policies.Outage{}, stopped, reason)
-	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, CountedNow: clock, Counted: counted, Settings: b.Settings})
+	at := policies.Instant{Now: now, Counted: clock}
+	counted, _ := policies.CountedTime(l, at, policies.Outage{}, stopped, reason)
+	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, CountedNow: clock, Counted: counted,
+		Settings: b.Settings})
 	if err != nil {
 		return err
 	}
