@@ -138,14 +138,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := restored.Setup(mgr, restored.Options{Interval: o.StoreLook, Metrics: o.Metrics}); err != nil {
 		return err
 	}
-	requests, err := newRequestMetrics(o.Metrics)
-	if err != nil {
-		return err
-	}
 	beat := newHeartbeat(mgr, o)
-	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
-		Fence: fence(o.Leader), Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
-	err = errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader))
+	pool, err := newPool(mgr, beat, o)
 	if err != nil {
 		return err
 	}
@@ -176,6 +170,17 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, shown, o)
+}
+
+// newPool makes the clients of BMCs. The manager gives their sessions back when it ends.
+func newPool(mgr ctrl.Manager, beat *heartbeat.Heartbeat, o Options) (*redfish.Pool, error) {
+	requests, err := newRequestMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
+		Fence: fence(o.Leader), Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
+	return pool, errors.Join(mgr.Add(heartbeat.Standby{Heartbeat: beat}), mgr.Add(givingSessionsBack(pool, beat)), watch(mgr, o.Leader))
 }
 
 // setupUpkeep adds what follows from the condition of machines: taints, and proposals to take a server out of service.
