@@ -80,17 +80,21 @@ var _ = Describe("The drives that a BMC lists", func() {
 			HaveField("ListedBefore", false)))
 	})
 
-	It("are unread where one of them cannot be read, and the last list is kept", func(ctx SpecContext) {
+	It("are unread where one of them cannot be read, and the wipe waits until the BMC lists them again", func(ctx SpecContext) {
 		m := withHidden(ctx, takenOut)
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		Eventually(bmcStorage(ctx, m)).Should(HaveField("State", policyv1alpha1.BMCStorageListed))
-		m.Inject(emulator.DriveBroken())
+		trouble := m.Inject(emulator.DriveBroken())
 		create(ctx, newClaim("unread-drives", m))
 		Eventually(claimCondition(ctx, "unread-drives", "Ready")).Should(Equal("True/Running"))
 		deleteClaim(ctx, "unread-drives")
 		Eventually(bmcStorage(ctx, m)).Should(And(HaveField("State", policyv1alpha1.BMCStorageUnread), HaveField("ListedBefore", true),
 			HaveField("Problem", ContainSubstring("500")), HaveField("Drives", HaveLen(1))))
+		Consistently(state(ctx, name)).ShouldNot(HavePrefix("Available"))
+		trouble.Remove()
+		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
+		Expect(bmcStorage(ctx, m)()).To(HaveField("State", policyv1alpha1.BMCStorageListed))
 	})
 
 	It("keep a machine from being offered while the agent does not see one of them", func(ctx SpecContext) {
@@ -99,7 +103,11 @@ var _ = Describe("The drives that a BMC lists", func() {
 		Eventually(state(ctx, name)).Should(HavePrefix("Error/"))
 		Consistently(state(ctx, name), 3*time.Second).ShouldNot(HavePrefix("Available"))
 		takenOut(m)
-		operate(ctx, name, v1alpha1.OperationRetry)
+		By("a sanitize, because what the drive held may be a former owner's")
+		changeServer(ctx, name, func(s *v1alpha1.Server) {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationSanitize)
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationReasonAnnotation, "the drive is out")
+		})
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 	})
 
