@@ -133,6 +133,7 @@ type readShell struct{ *scope }
 
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
+	s.Outage() // the first call takes the lease, from which counted time goes on
 	v := &scope{subject: s, server: server, now: s.Now(), counted: s.Counted.Now()}
 	policies.SeeRelease(server, v.counted) // the write of this reconcile stores it
 	if err := (readShell{v}).readObjects(ctx); err != nil {

@@ -68,7 +68,7 @@ func apiKind(r *http.Request, body []byte) string {
 // along are fields that ride along with whatever is written, as far as something else is written.
 var along = regexp.MustCompile(`^status\.(conditions|powerState|biosVersion|indicatorLED|manufacturer|model|serialNumber|sku|processors|` +
 	`networkInterfaces|totalSystemMemory|firmwareVersion|ip|lastResetTime|macAddress|bmcSerial.*|` +
-	`lifecycle\.(entry|enteredAt|seenOnAt.*|history|rule|revision|request\.(askedAt|shownAt=none))|` +
+	`lifecycle\.(entry|enteredAt|enteredCounted|seenOn.*|history|rule|revision|request\.(askedAt|askedCounted|shownAt=none))|` +
 	`operation\.(entry|id|name|startedAt|finishedAt.*|message.*))$`)
 
 // purpose is what is left of the fields of a patch without those that ride along.
