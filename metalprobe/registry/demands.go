@@ -66,10 +66,10 @@ func hasBMC(server *metalv1alpha1.Server) bool {
 	return server.Spec.BMCRef != nil || server.Spec.BMC != nil
 }
 
-// awaitsBMC is the answer to the end of a wipe that waits for the drives that the BMC lists.
-func awaitsBMC(server *metalv1alpha1.Server) *refusal {
+// awaitsBMC is the answer to the end of a wipe that waits for the drives that the BMC lists. Each wipe gets it, so it is worth no Event.
+func awaitsBMC() *refusal {
 	return &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeAwaitsBMC, retryAfter: listRetry, server: server,
+		status: http.StatusServiceUnavailable, outcome: OutcomeAwaitsBMC, retryAfter: listRetry,
 		message: "the end of this wipe waits until the manager has read which drives the BMC lists",
 		remedy:  "report the end of the wipe again; if it stays so, see the server's condition BMCReachable",
 	}
