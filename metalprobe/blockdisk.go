@@ -99,7 +99,8 @@ func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseO
 	for _, prepare := range d.prepare {
 		step, err := prepare(ctx, order)
 		if err != nil {
-			return EraseOutcome{Steps: []policyv1alpha1.EraseStep{step}}, fmt.Errorf("%s not erased: %w", d.info.Path, err)
+			return EraseOutcome{Steps: []policyv1alpha1.EraseStep{step}}, fmt.Errorf("%s not erased: %w", d.info.Path,
+				err)
 		}
 		if step.Method != "" {
 			defer func() { outcome.Steps = append([]policyv1alpha1.EraseStep{step}, outcome.Steps...) }()
@@ -110,7 +111,8 @@ func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseO
 	}
 	disk, err := erasure.Open(d.info.Path, os.O_RDWR|d.flags)
 	if errors.Is(err, syscall.EBUSY) {
-		err = fmt.Errorf("%w: something holds it that the kernel does not name, such as ZFS; the agent must run from memory", err)
+		err = fmt.Errorf("%w: something holds it that the kernel does not name, such as ZFS; the agent must run "+
+			"from memory", err)
 	}
 	if err != nil {
 		return EraseOutcome{}, err

@@ -33,12 +33,13 @@ type Host struct {
 	Sharing func(name string) NVMeSharing
 	// Drive asks a drive whether a host has reserved it, and what it hides; nil leaves that unknown, and the disk is refused.
 	Drive func(name string, protocol erasure.Protocol) drive.Answers
-	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
-	// manage namespaces has no list of those that are allocated.
+	// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive
+	// that does not manage namespaces has no list of those that are allocated.
 	Namespaces func(controller string) (allocated, active []uint32, err error)
 	// Content reads whether a disk holds data, and where. It is asked once for each disk.
 	Content func(ctx context.Context, path string) (content policyv1alpha1.DiskContent, found string)
-	// Policy is what the policy says of a wipe: which disks are erased in spite of a doubt, and what becomes of removable media.
+	// Policy is what the policy says of a wipe: which disks are erased in spite of a doubt, and what becomes of
+	// removable media.
 	Policy WipePolicy
 	// Change changes what the kernel made of disks; nil changes nothing.
 	Change holders.Changer

@@ -36,8 +36,9 @@ type reading struct {
 	found   string
 }
 
-// readContents says of each disk and removable medium of this machine whether it holds data. Those of the BMC are not read. All are read at the same time. A disk that does not
-// answer in time is unreadable; where it answers later, the next report says what it holds.
+// readContents says of each disk and removable medium of this machine whether it holds data. Those of the BMC are not
+// read. All are read at the same time. A disk that does not answer in time is unreadable; where it answers later, the
+// next report says what it holds.
 func (h *Host) readContents(ctx context.Context, disks []policyv1alpha1.BlockDevice) {
 	if h.Content == nil {
 		return

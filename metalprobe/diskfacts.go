@@ -49,7 +49,8 @@ func (h *Host) judgeWith(name string, eraseRemovable bool) Verdict {
 	return JudgeDisk(facts)
 }
 
-// protocol tells in what language a disk can be asked. Removable and remote disks are not asked, nor is what is behind a USB bridge.
+// protocol tells in what language a disk can be asked. Removable and remote disks are not asked, nor is what is behind
+// a USB bridge.
 func (h *Host) protocol(name string, facts DiskFacts) erasure.Protocol {
 	transport := transportOf(facts)
 	switch {
@@ -163,8 +164,10 @@ func (h *Host) twins(name string) []string {
 	var all []twins.Disk
 	for _, disk := range disks {
 		dir := "sys/block/" + disk
-		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") && h.sys().WWID(dir) == h.sys().WWID("sys/block/"+name) {
-			all = append(all, twins.Disk{Name: disk, WWID: h.sys().WWID(dir), Serial: h.sys().Serial(dir), Private: h.private(disk)})
+		if disk == name || h.sys().Word(dir+"/hidden") != "1" && h.sys().Exists(dir+"/device") &&
+			h.sys().WWID(dir) == h.sys().WWID("sys/block/"+name) {
+			all = append(all, twins.Disk{Name: disk, WWID: h.sys().WWID(dir), Serial: h.sys().Serial(dir),
+				Private: h.private(disk)})
 		}
 	}
 	at := slices.IndexFunc(all, func(d twins.Disk) bool { return d.Name == name })

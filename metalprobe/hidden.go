@@ -109,7 +109,8 @@ func (h *Host) unusable() (media []medium) {
 		if !fixed || h.sys().Word(dir+"/size") != "0" {
 			continue
 		}
-		info := policyv1alpha1.BlockDevice{Name: name, Model: h.sys().Model(dir), Serial: h.sys().Serial(dir), WWID: h.sys().WWID(dir)}
+		info := policyv1alpha1.BlockDevice{Name: name, Model: h.sys().Model(dir), Serial: h.sys().Serial(dir),
+			WWID: h.sys().WWID(dir)}
 		if verdict := h.judge(name); verdict.Sanitizing {
 			asleep := refusedMedium(info, verdict.Transport, sanitizes)
 			asleep.verdict, asleep.sleeps = verdict, true

@@ -38,7 +38,8 @@ func (h *Host) hiddenFacts() (hidden.Facts, error) {
 	return hidden.Read(h.sys(), active, func(name string) bool { return noDisk(name) == "" })
 }
 
-// joinHidden adds to a list of hidden storage what it does not hold yet: what was hidden once in a wipe was not erased by it.
+// joinHidden adds to a list of hidden storage what it does not hold yet: what was hidden once in a wipe was not erased
+// by it.
 func joinHidden(list, more []policyv1alpha1.HiddenStorage) []policyv1alpha1.HiddenStorage {
 	key := func(s policyv1alpha1.HiddenStorage) string {
 		return strings.Join([]string{s.Address, s.PCIID, s.Serial}, " ")

@@ -127,8 +127,8 @@ var transports = []struct {
 // SAS end device: the kernel's names of the adapters of Broadcom, Microchip and HPE.
 var raidDrivers = []string{"megaraid_sas", "mpi3mr", "mpt2sas", "mpt3sas", "smartpqi", "hpsa", "aacraid"}
 
-// doubtfulRAIDDrivers are further drivers of RAID adapters, of Areca, HighPoint, Marvell, 3ware and Microchip. That their volumes are
-// local is not proved, so the policy has to allow each disk.
+// doubtfulRAIDDrivers are further drivers of RAID adapters, of Areca, HighPoint, Marvell, 3ware and Microchip. That
+// their volumes are local is not proved, so the policy has to allow each disk.
 var doubtfulRAIDDrivers = []string{"arcmsr", "hptiop", "mvumi", "3w-9xxx", "3w-sas", "3w-xxxx", "pm80xx"}
 
 // dpuVendors are PCI vendors whose NVMe controllers show storage of elsewhere as a local drive: NVIDIA BlueField (its
@@ -212,12 +212,14 @@ func doubt(f DiskFacts, transport string) string {
 			return why
 		}
 	}
-	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA && transport != transportUSB)
+	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA &&
+		transport != transportUSB)
 	switch {
 	case transport == transportVirtio && !f.VirtualMachine:
 		return "it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so"
 	case transport == transportRAID && slices.Contains(doubtfulRAIDDrivers, f.HostDriver):
-		return fmt.Sprintf("its RAID driver %s is not known to show local volumes alone; name the disk in wipe.allowed", f.HostDriver)
+		return fmt.Sprintf("its RAID driver %s is not known to show local volumes alone; name the disk in "+
+			"wipe.allowed", f.HostDriver)
 	case f.Enclosure != "":
 		return fmt.Sprintf("it is in the enclosure %s, which is not known to be a part of this machine", f.Enclosure)
 	case f.Sanitizing: // the other doubts are asked about when it has ended
@@ -230,9 +232,9 @@ func doubt(f DiskFacts, transport string) string {
 	return f.HiddenUnknown
 }
 
-// notFixed says why a disk is left alone although nothing refuses it; empty for a fixed one. A SATA disk in a hot-swap bay is fixed
-// all the same: Linux before 6.11 flags it as removable because its port is (ATA_PFLAG_EXTERNAL of libata). For cards the
-// kernel never sets the flag, so their type decides.
+// notFixed says why a disk is left alone although nothing refuses it; empty for a fixed one. A SATA disk in a hot-swap
+// bay is fixed all the same: Linux before 6.11 flags it as removable because its port is (ATA_PFLAG_EXTERNAL of
+// libata). For cards the kernel never sets the flag, so their type decides.
 func notFixed(f DiskFacts, transport string) string {
 	if why := noDisk(f.Name); why != "" {
 		return why
@@ -260,11 +262,14 @@ func removableMedium(f DiskFacts, transport string) string {
 		return ""
 	case transport == transportUSB:
 		return "removable medium or virtual medium of the BMC"
-	case transport == transportRAID && slices.Contains(doubtfulRAIDDrivers, f.HostDriver) && !f.EraseRemovable && !f.Allowed:
-		return fmt.Sprintf("the kernel calls it removable, as some RAID drivers call every volume (%s); name it in wipe.allowed to erase it",
+	case transport == transportRAID && slices.Contains(doubtfulRAIDDrivers, f.HostDriver) && !f.EraseRemovable &&
+		!f.Allowed:
+		return fmt.Sprintf("the kernel calls it removable, as some RAID drivers call every volume (%s); name it "+
+			"in wipe.allowed to erase it",
 			f.HostDriver)
 	case transport == transportUnknown:
-		return "the kernel calls it removable, and how it is attached is not known; some RAID drivers call every volume so"
+		return "the kernel calls it removable, and how it is attached is not known; some RAID drivers call every " +
+			"volume so"
 	}
 	return ""
 }

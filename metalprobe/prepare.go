@@ -19,7 +19,8 @@ type preparation func(ctx context.Context, order EraseOrder) (policyv1alpha1.Era
 
 // ours is a disk that is listed to be erased. Disks share what is on top of them, so one at a time is released.
 func (h *Host) ours(info policyv1alpha1.BlockDevice, verdict Verdict, releasing *sync.Mutex) *blockDisk {
-	d := &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL, lane: laneOf(h.sys().Resolve("sys/block/"+info.Name), verdict)}
+	d := &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL,
+		lane: laneOf(h.sys().Resolve("sys/block/"+info.Name), verdict)}
 	d.guard = func() error {
 		h.contents.forget(info.Name)
 		return h.mayErase(info)
@@ -37,11 +38,13 @@ func (h *Host) ours(info policyv1alpha1.BlockDevice, verdict Verdict, releasing 
 	return d
 }
 
-// await waits until the sanitize that runs in a drive has ended, and lets the kernel read the capacity of a drive that showed none.
+// await waits until the sanitize that runs in a drive has ended, and lets the kernel read the capacity of a drive that
+// showed none.
 func (h *Host) await(ctx context.Context, d *blockDisk, order EraseOrder) (policyv1alpha1.EraseStep, error) {
 	disk, err := erasure.OpenCommands(d.info.Path)
 	if err != nil {
-		return policyv1alpha1.EraseStep{Method: erasure.MethodAwait, Result: policyv1alpha1.EraseFailed, Answer: err.Error()}, err
+		return policyv1alpha1.EraseStep{Method: erasure.MethodAwait, Result: policyv1alpha1.EraseFailed,
+			Answer: err.Error()}, err
 	}
 	defer func() { _ = disk.Close() }() // nothing was written
 	step, err := erasure.Await(ctx, protocolOf(d.info, d.verdict), disk, d.info.SizeBytes, order)
@@ -53,7 +56,8 @@ func (h *Host) await(ctx context.Context, d *blockDisk, order EraseOrder) (polic
 		err = h.Change.Write("sys/block/"+d.info.Name+"/device/rescan", "1")
 	}
 	if err == nil && h.sys().Number(size) <= 0 {
-		err = errors.New("the sanitize in the drive has ended, and the kernel shows no capacity for it; power-cycle the machine, and repeat the wipe")
+		err = errors.New("the sanitize in the drive has ended, and the kernel shows no capacity for it; " +
+			"power-cycle the machine, and repeat the wipe")
 	}
 	return step, err
 }
@@ -87,5 +91,6 @@ func (h *Host) release(ctx context.Context, name string) (step policyv1alpha1.Er
 // erases says that a wipe erases a disk: what is on top of it may be stopped, which may write to it.
 func (h *Host) erases(name string) bool {
 	dir := "sys/block/" + name
-	return !named(h.Policy.Excused, h.sys().WWID(dir), h.sys().Serial(dir), h.sys().Model(dir)) && h.judge(name).Standing == DiskOurs
+	return !named(h.Policy.Excused, h.sys().WWID(dir), h.sys().Serial(dir), h.sys().Model(dir)) &&
+		h.judge(name).Standing == DiskOurs
 }

@@ -54,7 +54,8 @@ type WipePolicy struct {
 	// not say what they hide. It makes no remote disk local. A disk that another Server's inventory names as well is allowed by its
 	// wwid or serial number only.
 	Allowed []string `json:"allowed,omitempty"`
-	// Removable is RemovableErase where removable media that are not known to be the BMC's are erased like fixed disks. Empty leaves them.
+	// Removable is RemovableErase where removable media that are not known to be the BMC's are erased like fixed disks.
+	// Empty leaves them.
 	Removable string `json:"removable,omitempty"`
 }
 

@@ -29,14 +29,16 @@ func (w *wiping) snapshot() WipeReport {
 	return report
 }
 
-// look adds the storage that no disk shows to the report. It is known only where it was at each look, before the erase and after it.
+// look adds the storage that no disk shows to the report. It is known only where it was at each look, before the erase
+// and after it.
 func (w *wiping) look(ctx context.Context) {
 	if w.Hidden == nil {
 		return
 	}
 	found, known := w.Hidden(ctx)
 	for _, s := range found {
-		w.Log.Warn("storage that no disk shows", "server", w.UUID, "address", s.Address, "pci", s.PCIID, "name", s.Name, "because", s.Reason)
+		w.Log.Warn("storage that no disk shows", "server", w.UUID, "address", s.Address, "pci", s.PCIID, "name",
+			s.Name, "because", s.Reason)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -120,7 +120,8 @@ func cause(ctx context.Context, err error) error {
 func provedBefore(proved []policyv1alpha1.DiskWipe, s policyv1alpha1.BlockDevice) *policyv1alpha1.DiskWipe {
 	for i := range proved {
 		d := &proved[i]
-		same := d.WWID == s.WWID && d.Serial == s.Serial && d.Model == s.Model && d.SizeBytes == s.SizeBytes && (policyv1alpha1.DiskIdentifies(s.WWID) || policyv1alpha1.DiskIdentifies(s.Serial))
+		same := d.WWID == s.WWID && d.Serial == s.Serial && d.Model == s.Model && d.SizeBytes == s.SizeBytes &&
+			(policyv1alpha1.DiskIdentifies(s.WWID) || policyv1alpha1.DiskIdentifies(s.Serial))
 		if same && d.State == policyv1alpha1.DiskVerified && d.Verification != nil && d.Verification.Passed &&
 			d.Verification.Kind == policyv1alpha1.VerifiedZeros {
 			return d

@@ -33,7 +33,7 @@ func HardwareOf(inv *policyv1alpha1.ServerInventory) Hardware {
 	if inv != nil && inv.Custody != nil {
 		h.TimesClaimed = inv.Custody.TimesClaimed
 	}
-	if inv == nil || inv.Report == nil {
+	if inv == nil || inv.Report == nil || ReportVoided(inv) {
 		return h
 	}
 	data := inv.Report.Data

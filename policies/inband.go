@@ -28,9 +28,10 @@ func (o Observation) heard(entry int64) bool {
 		inv.Wipe != nil && inv.Wipe.Entry == entry
 }
 
-// believes says that a report counts: it came with a token, or the policy asks for none.
+// believes says that a report counts: it came with a token, or the policy asks for none, and its entry was not voided.
 func (o Observation) believes(r *policyv1alpha1.ProbeReport) bool {
-	return !r.Unauthenticated || o.Settings.AllowUnauthenticated && o.doubt() == restored.None
+	return !ReportVoided(o.Inventory) &&
+		(!r.Unauthenticated || o.Settings.AllowUnauthenticated && o.doubt() == restored.None)
 }
 
 // unheard says that the machine was on for boot.firstWord, and that the agent which this entry booted was not heard.

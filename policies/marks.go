@@ -109,7 +109,7 @@ func known(state v1alpha1.ServerState) bool {
 // provenClean says that the last thing which a machine's inventory tells is a verified wipe, with no holder since.
 func provenClean(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && inv.Custody.LastHolder == nil && !KeptDirty(inv) &&
-		inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified
+		inv.Wipe != nil && wipedIn(inv, inv.Wipe.Entry)
 }
 
 // KeptDirty says that what outlives the Server marks the machine Dirty; inv may be nil.

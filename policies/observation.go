@@ -191,6 +191,9 @@ func (o Observation) probeFacts() ProbeFacts {
 		return ProbeFacts{Entry: -1}
 	}
 	r := o.Inventory.Report
+	if ReportVoided(o.Inventory) {
+		return ProbeFacts{Entry: -1}
+	}
 	return ProbeFacts{Entry: r.Entry, Complete: o.believes(r) && ListAwaitedIn(o) == 0, DataFound: o.dataFound()}
 }
 
@@ -202,9 +205,9 @@ func (o Observation) wipeFacts() WipeFacts {
 	w := o.Inventory.Wipe
 	f.Entry = w.Entry
 	f.Running = WipeQuietIn(o.Inventory, o.WipeHeard, o.Now) > 0
-	f.Verified = w.State == policyv1alpha1.WipeVerified
+	f.Verified = w.State == policyv1alpha1.WipeVerified && !EntryVoided(o.Inventory, w.Entry)
 	f.Failed = w.State == policyv1alpha1.WipeFailed
-	f.ExcusedOnly = w.ExcusedOnly
+	f.ExcusedOnly = f.Verified && w.ExcusedOnly
 	return o.unbootable(f)
 }
 
@@ -290,7 +293,7 @@ func (o Observation) hardwareFacts() HardwareFacts {
 	for _, p := range s.Processors {
 		f.Cores += int64(p.TotalCores)
 	}
-	if o.Inventory != nil && o.Inventory.Report != nil {
+	if o.Inventory != nil && o.Inventory.Report != nil && !ReportVoided(o.Inventory) {
 		f.Disks = int64(len(o.Inventory.Report.Data.Storage))
 	}
 	return f

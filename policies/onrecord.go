@@ -30,7 +30,7 @@ func OnRecord(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) bmc
 			}
 		}
 	}
-	if inventory != nil && inventory.Report != nil {
+	if inventory != nil && inventory.Report != nil && !ReportVoided(inventory) {
 		add(&r.SerialNumbers, inventory.Report.Data.SystemInfo.SystemInformation.SerialNumber)
 		for i := range inventory.Report.Data.NetworkInterfaces {
 			add(&r.MACs, inventory.Report.Data.NetworkInterfaces[i].MACAddress)

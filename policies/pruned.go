@@ -181,7 +181,7 @@ func NextCleanRecord(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, no
 
 // wipedIn says that a wipe was verified in an entry.
 func wipedIn(inv *policyv1alpha1.ServerInventory, entry int64) bool {
-	return inv != nil && inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified && inv.Wipe.Entry == entry
+	return inv != nil && inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified && inv.Wipe.Entry == entry && !EntryVoided(inv, entry)
 }
 
 // neverDirty says that custody tells of no claim and of no fear of data, ever.

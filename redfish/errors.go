@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -249,7 +250,14 @@ func Unanswered(err error) (unanswered, asked bool) {
 	if !unreachable.RetryAt.IsZero() || unreachable.Crowded || errors.Is(err, context.Canceled) {
 		return false, false
 	}
-	return !is[*tls.CertificateVerificationError](err) && !is[tls.RecordHeaderError](err) && !is[tls.AlertError](err), true
+	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !is[tls.AlertError](err), true
+}
+
+// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name or its dates, or
+// because it is not the one that is trusted.
+func refusedCertificate(err error) bool {
+	return is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 
 // Crowded reports whether err says that the BMC was not asked, because too many requests were under way at the same time. That says

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -70,17 +71,20 @@ func TestWhatSaysThatABMCDoesNotAnswer(t *testing.T) {
 		err               error
 		unanswered, asked bool
 	}{
-		"no error":                      {nil, false, true},
-		"nothing listens":               {silent, true, true},
-		"a wrapped one":                 {fmt.Errorf("read: %w", silent), true, true},
-		"no answer in time":             {&UnreachableError{Err: context.DeadlineExceeded, Sent: true}, true, true},
-		"left alone after failures":     {&UnreachableError{Err: errBreakerOpen, RetryAt: time.Unix(1, 0)}, false, false},
-		"our own limits":                {crowded, false, false},
-		"we went away":                  {&UnreachableError{Err: context.Canceled}, false, false},
-		"a certificate we do not trust": {&UnreachableError{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, false, true},
-		"no TLS":                        {&UnreachableError{Err: tls.RecordHeaderError{}}, false, true},
-		"refused credentials":           {&AuthError{Status: 401}, false, true},
-		"an error of its own":           {&ResponseError{Status: 503}, false, true},
+		"no error":                       {nil, false, true},
+		"nothing listens":                {silent, true, true},
+		"a wrapped one":                  {fmt.Errorf("read: %w", silent), true, true},
+		"no answer in time":              {&UnreachableError{Err: context.DeadlineExceeded, Sent: true}, true, true},
+		"left alone after failures":      {&UnreachableError{Err: errBreakerOpen, RetryAt: time.Unix(1, 0)}, false, false},
+		"our own limits":                 {crowded, false, false},
+		"we went away":                   {&UnreachableError{Err: context.Canceled}, false, false},
+		"a certificate we do not trust":  {&UnreachableError{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, false, true},
+		"another one than is pinned":     {&UnreachableError{Err: &CertificateError{Shown: "a", Trusted: "b", Err: errOtherCertificate}}, false, true},
+		"a certificate for another name": {&UnreachableError{Err: x509.HostnameError{Certificate: &x509.Certificate{}}}, false, true},
+		"a certificate that has expired": {&UnreachableError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, false, true},
+		"no TLS":                         {&UnreachableError{Err: tls.RecordHeaderError{}}, false, true},
+		"refused credentials":            {&AuthError{Status: 401}, false, true},
+		"an error of its own":            {&ResponseError{Status: 503}, false, true},
 	} {
 		if unanswered, asked := Unanswered(c.err); unanswered != c.unanswered || asked != c.asked {
 			t.Errorf("%s: %t, %t", name, unanswered, asked)
@@ -93,6 +97,13 @@ func TestAnUntrustedCertificateIsAnAnswer(t *testing.T) {
 	_, err := f.client(t).Manager(t.Context())
 	if unanswered, asked := Unanswered(err); unanswered || !asked {
 		t.Errorf("%t, %t: %v", unanswered, asked, err)
+	}
+	pinned := f.endpoint()
+	pinned.CABundle, pinned.CertificateSHA256 = nil, strings.Repeat("ab", 32)
+	_, err = poolOf(t).Get("pinned", pinned, login0).Manager(t.Context())
+	var refused *CertificateError
+	if unanswered, asked := Unanswered(err); unanswered || !asked || !errors.As(err, &refused) {
+		t.Errorf("another certificate than the pinned one: %t, %t: %v", unanswered, asked, err)
 	}
 	f.server.Close()
 	_, err = poolOf(t).Get("other", f.endpoint(), login0).Manager(t.Context())

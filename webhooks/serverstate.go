@@ -54,6 +54,13 @@ func takenOver(c review.Change[v1alpha1.Server]) bool {
 	return c.ByManager && was != nil && now != nil && now.Rule == v1alpha1.RuleAdopted && now.Entry == was.Entry+1 && now.Revision != was.Revision
 }
 
+// voided says that the manager records the end of an entry for which two agents reported: the server begins anew, or goes to Error.
+func voided(c review.Change[v1alpha1.Server], initial engine.State) bool {
+	was, now, to := c.Old.Status.Lifecycle, c.New.Status.Lifecycle, c.New.Status.State
+	return c.ByManager && was != nil && now != nil && now.Rule == v1alpha1.RuleEntryVoided && now.Entry == was.Entry+1 &&
+		(to == v1alpha1.StateError || engine.State(to) == initial)
+}
+
 func checkMove(c review.Change[v1alpha1.Server], f statusFacts, found *review.Findings) {
 	from, to := c.Old.Status.State, c.New.Status.State
 	if from == to {
@@ -75,7 +82,7 @@ func checkMove(c review.Change[v1alpha1.Server], f statusFacts, found *review.Fi
 	if takenOver(c) && engine.State(to) == lifecycle.Initial() {
 		return
 	}
-	if forced(c) && lifecycle.Defines(engine.State(to)) {
+	if (forced(c) || voided(c, lifecycle.Initial())) && lifecycle.Defines(engine.State(to)) {
 		return
 	}
 	err := field.NotSupported(statePath, string(to), reachable(f.governing, from))

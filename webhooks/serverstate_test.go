@@ -87,3 +87,32 @@ func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *
 		})
 	}
 }
+
+func TestAnEntryForWhichTwoAgentsReportedEndsInTheInitialStateOrInError(t *testing.T) {
+	at := func(state v1alpha1.ServerState, rule string, entry int64) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		s.Status.State = state
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: entry, Revision: "default", Rule: rule}
+		return s
+	}
+	for name, c := range map[string]struct {
+		to     *v1alpha1.Server
+		user   bool
+		denied bool
+	}{
+		"from the initial state anew":      {at("Initial", v1alpha1.RuleEntryVoided, 4), false, false},
+		"in Error":                         {at("Error", v1alpha1.RuleEntryVoided, 4), false, false},
+		"the manager alone records that":   {at("Initial", v1alpha1.RuleEntryVoided, 4), true, true},
+		"not within the entry that it had": {at("Initial", v1alpha1.RuleEntryVoided, 3), false, true},
+		"and nowhere else":                 {at("Available", v1alpha1.RuleEntryVoided, 4), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var found review.Findings
+			checkStatus(review.Change[v1alpha1.Server]{Old: at("Released", "ClaimEndedRetained", 3), New: c.to, ByManager: !c.user},
+				statusFacts{revision: "default", governing: defaults(t)}, &found)
+			if denied := len(found.Denials) > 0; denied != c.denied {
+				t.Errorf("denied: %t, %+v", denied, found)
+			}
+		})
+	}
+}

@@ -289,6 +289,9 @@ const RuleRestored = "RestoredInspection"
 // machine.
 const RuleAdopted = "Adopted"
 
+// RuleEntryVoided is the rule of the move that ends an entry for which two agents with different keys reported.
+const RuleEntryVoided = "EntryVoided"
+
 // OperationState is how far an operation has come.
 // +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
 type OperationState string

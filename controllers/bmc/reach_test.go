@@ -20,6 +20,7 @@ import (
 var (
 	errSilent    = &redfish.UnreachableError{Err: errors.New("connection refused")}
 	errLeftAlone = &redfish.UnreachableError{Err: errors.New("left alone"), RetryAt: time.Unix(1, 0)}
+	errNotPinned = &redfish.UnreachableError{Err: &redfish.CertificateError{Shown: "a", Trusted: "b", Err: errors.New("another certificate")}}
 	errUntrusted = &redfish.UnreachableError{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
 )
 
@@ -143,6 +144,25 @@ func TestAServerIsTakenOverOnlyOnceItsBMCWasUnreachableForLong(t *testing.T) {
 		pass(4 * time.Minute)
 		w.expectServers("b-system-0 c")
 	})
+}
+
+func TestABMCWhoseCertificateIsRefusedLosesNoServer(t *testing.T) {
+	for name, refused := range map[string]error{"one of no trusted authority": errUntrusted, "another one than is pinned": errNotPinned} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.rest("b")
+				w.devices["b"].change(func(d *device) { d.fails = refused })
+				w.devices["c"] = newDevice(uuid1)
+				w.addBMC("c")
+				for end := time.Now().Add(time.Hour); time.Now().Before(end); {
+					w.pass("b", 30*time.Second)
+					w.rest("c")
+				}
+				w.expect("b", "Unreachable", "")
+				w.expectServers("b-system-0 b")
+			})
+		})
+	}
 }
 
 func TestThatABMCAnswersIsNewsOnlyAfterItDidNot(t *testing.T) {

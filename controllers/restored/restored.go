@@ -51,7 +51,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	c := client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner)
 	w := newWatch(c, mgr.GetAPIReader(), mgr.GetEventRecorder("metalaw-restored"), o.Interval)
-	if err := o.Metrics.Register(w.found); err != nil {
+	if err := o.Metrics.Register(w.frozen); err != nil {
 		return err
 	}
 	if err := mgr.Add(w); err != nil {

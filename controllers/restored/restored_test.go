@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,6 +111,18 @@ func versions(c client.WithWatch, all ...string) client.WithWatch {
 	})
 }
 
+// gauge is what the watch shows of the freeze.
+func gauge(t *testing.T, w *watch) float64 {
+	t.Helper()
+	all := prometheus.NewRegistry()
+	all.MustRegister(w.frozen)
+	families, err := all.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
 func freezes(t *testing.T, c client.Client) []policyv1alpha1.Freeze {
 	t.Helper()
 	var control policyv1alpha1.FleetControl
@@ -153,6 +166,9 @@ func TestAManagerThatRanOnThroughARestoreFreezesTheFleetOnce(t *testing.T) {
 			if len(all) != c.want || last.Name != FreezeName || last.Level != policyv1alpha1.FreezeAll || !strings.Contains(last.Reason, "from resource version 95 to 41") {
 				t.Fatalf("freezes %+v", all)
 			}
+			if got := gauge(t, w); got != 1 {
+				t.Errorf("the gauge is %v", got)
+			}
 			control := &policyv1alpha1.FleetControl{}
 			if err := store.Get(t.Context(), types.NamespacedName{Name: policyv1alpha1.FleetControlName}, control); err != nil {
 				t.Fatal(err)
@@ -164,6 +180,9 @@ func TestAManagerThatRanOnThroughARestoreFreezesTheFleetOnce(t *testing.T) {
 			for range 2 {
 				if err := w.look(t.Context()); err != nil || len(freezes(t, store)) != 0 {
 					t.Errorf("it is frozen anew: %v %v", err, freezes(t, store))
+				}
+				if got := gauge(t, w); got != 0 {
+					t.Errorf("the gauge is %v once the freeze is lifted", got)
 				}
 			}
 		})

@@ -37,13 +37,13 @@ type watch struct {
 	live     client.Reader
 	recorder events.EventRecorder
 	interval time.Duration
-	found    prometheus.Counter
+	frozen   prometheus.Gauge
 	store    doubt.Store
 }
 
 func newWatch(c client.Client, live client.Reader, recorder events.EventRecorder, every time.Duration) *watch {
-	return &watch{client: c, live: live, recorder: recorder, interval: every, found: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "metalaw_store_restored_total", Help: "Restores of the cluster's store that this process noticed and froze the fleet for."})}
+	return &watch{client: c, live: live, recorder: recorder, interval: every, frozen: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "metalaw_store_restored", Help: "1 while the freeze stands that a manager sets which noticed a restore of the cluster's store."})}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: each replica remembers what it heard.
@@ -71,6 +71,12 @@ func (w *watch) look(ctx context.Context) error {
 	if err := w.live.List(ctx, &list, client.Limit(1)); err != nil {
 		return err
 	}
+	w.frozen.Set(0)
+	if slices.ContainsFunc(list.Items, func(c policyv1alpha1.FleetControl) bool {
+		return slices.ContainsFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool { return f.Name == FreezeName })
+	}) {
+		w.frozen.Set(1)
+	}
 	w.store = w.store.Hear(list.ResourceVersion)
 	if !w.store.Restored() {
 		return nil
@@ -81,7 +87,7 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	logf.FromContext(ctx).WithName("restored").Info("the cluster's store was restored, so the fleet is frozen",
 		"from", w.store.Highest, "to", w.store.Heard, "freeze", FreezeName, "added", added)
-	w.found.Inc()
+	w.frozen.Set(1)
 	if w.recorder != nil && added {
 		w.recorder.Eventf(control, nil, corev1.EventTypeWarning, ReasonStoreRestored, "Freeze", "%s", w.words())
 	}

@@ -106,7 +106,8 @@ func NVMe(c erasure.Commands, report ReadReport) Answers {
 	return Answers{Reservation: ReservationNone}
 }
 
-// ErrActiveUnknown means that a drive which manages no namespaces did not say which it shows. It hides none in any case.
+// ErrActiveUnknown means that a drive which manages no namespaces did not say which it shows. It hides none in any
+// case.
 var ErrActiveUnknown = errors.New("the drive did not list its namespaces")
 
 const (
@@ -115,8 +116,8 @@ const (
 	listAllocated = 0x10
 )
 
-// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive that does not
-// manage namespaces has no list of those that are allocated.
+// Namespaces lists the namespaces of an NVMe controller: those that are allocated, and those that it shows. A drive
+// that does not manage namespaces has no list of those that are allocated.
 func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
 	const oacs, oacsManagement = 256, 1 << 3
 	controller, err := identify(c, 0, identifyDrive)
@@ -138,7 +139,8 @@ func Namespaces(c erasure.Commands) (allocated, active []uint32, err error) {
 	return allocated, active, nil
 }
 
-// shown lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify says.
+// shown lists the namespaces that a controller shows. A drive of NVMe 1.0 has no such list: it has as many as Identify
+// says.
 func shown(c erasure.Commands, controller []byte) ([]uint32, error) {
 	const count, mostOld = 516, 64
 	active, failed := namespaces(c, listActive)

@@ -12,7 +12,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// MethodAwait waits for a sanitize that another boot, or another program, has started. It erases nothing that a record may count.
+// MethodAwait waits for a sanitize that another boot, or another program, has started. It erases nothing that a record
+// may count.
 const MethodAwait = "await-sanitize"
 
 // MethodRelease stops what the kernel put on top of a disk, such as LVM. It erases nothing either.
@@ -29,8 +30,8 @@ type Sanitize struct {
 	Estimate time.Duration
 }
 
-// Sanitizing asks a drive whether a sanitize runs in it. It only reads. A drive that knows no sanitize, or does not answer, runs none
-// that could be waited for.
+// Sanitizing asks a drive whether a sanitize runs in it. It only reads. A drive that knows no sanitize, or does not
+// answer, runs none that could be waited for.
 func Sanitizing(protocol Protocol, c Commands) (Sanitize, error) {
 	switch protocol {
 	case NVMe:
@@ -38,17 +39,20 @@ func Sanitizing(protocol Protocol, c Commands) (Sanitize, error) {
 		if err != nil {
 			return Sanitize{}, err
 		}
-		return Sanitize{Runs: log.state() == sanitizeRunning, Percent: log.percent, Estimate: max(log.overwrite, log.block, log.crypto)}, nil
+		return Sanitize{Runs: log.state() == sanitizeRunning, Percent: log.percent, Estimate: max(log.overwrite,
+			log.block, log.crypto)}, nil
 	case ATA:
 		facts, err := identifyATA(c)
 		if err != nil || !facts.sanitize {
 			return Sanitize{}, err
 		}
-		status, err := c.ATA(ATACommand{Command: ataSanitize, Extended: true, Feature: sanitizeStatusExt, Timeout: short})
+		status, err := c.ATA(ATACommand{Command: ataSanitize, Extended: true, Feature: sanitizeStatusExt,
+			Timeout: short})
 		if err != nil {
 			return Sanitize{}, err
 		}
-		return Sanitize{Runs: status.Count&sanitizeInProgress != 0, Percent: int32(status.LBA & 0xffff * 100 / 65536)}, nil
+		return Sanitize{Runs: status.Count&sanitizeInProgress != 0,
+			Percent: int32(status.LBA & 0xffff * 100 / 65536)}, nil
 	case SCSI:
 		s, err := scsiDrive{c}.requestSense()
 		if err != nil {
@@ -60,9 +64,11 @@ func Sanitizing(protocol Protocol, c Commands) (Sanitize, error) {
 	return Sanitize{}, nil
 }
 
-// Await waits until no sanitize runs in a drive that was seen to run one, within twice the drive's own estimate, else twice the time by
-// its capacity. The step that it returns names how that ended. size is zero where the kernel shows no capacity meanwhile.
-func Await(ctx context.Context, protocol Protocol, c Commands, size int64, order Order) (policyv1alpha1.EraseStep, error) {
+// Await waits until no sanitize runs in a drive that was seen to run one, within twice the drive's own estimate, else
+// twice the time by its capacity. The step that it returns names how that ended. size is zero where the kernel shows no
+// capacity meanwhile.
+func Await(ctx context.Context, protocol Protocol, c Commands, size int64, order Order) (policyv1alpha1.EraseStep,
+	error) {
 	step := policyv1alpha1.EraseStep{Method: MethodAwait, Result: policyv1alpha1.EraseSucceeded}
 	now, err := Sanitizing(protocol, c)
 	if err == nil && !now.Runs {
@@ -75,7 +81,8 @@ func Await(ctx context.Context, protocol Protocol, c Commands, size int64, order
 		order.Expect(MethodAwait, limit+cmp.Or(order.Floor, DefaultFloor))
 	}
 	if err == nil && order.Announce != nil {
-		message := fmt.Sprintf("a sanitize that was started before runs in the drive (%d%%); the wipe waits for its end, at most %s", now.Percent, limit)
+		message := fmt.Sprintf("a sanitize that was started before runs in the drive (%d%%); the wipe waits for "+
+			"its end, at most %s", now.Percent, limit)
 		err = order.Announce(ctx, message)
 	}
 	if err == nil {
@@ -89,7 +96,8 @@ func Await(ctx context.Context, protocol Protocol, c Commands, size int64, order
 		})
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("a sanitize that was started before still runs in the drive after %s (%d%%); repeat the wipe when it has ended", limit, now.Percent)
+		err = fmt.Errorf("a sanitize that was started before still runs in the drive after %s (%d%%); repeat the "+
+			"wipe when it has ended", limit, now.Percent)
 	}
 	if err != nil {
 		step.Result, step.Answer = policyv1alpha1.EraseFailed, clip(err.Error(), maxAnswer)

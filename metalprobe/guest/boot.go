@@ -197,7 +197,8 @@ func (m Machine) describe(now time.Time) metalprobe.Data {
 }
 
 // disks lists what a wipe has to erase and what it leaves alone, as the agent on a real machine does.
-func (m Machine) disks(policy *metalprobe.WipePolicy) (toErase []metalprobe.Disk, skipped []policyv1alpha1.SkippedDisk) {
+func (m Machine) disks(policy *metalprobe.WipePolicy) (toErase []metalprobe.Disk,
+	skipped []policyv1alpha1.SkippedDisk) {
 	removable := policy != nil && policy.Removable == metalprobe.RemovableErase
 	for _, disk := range m.Disks {
 		info, verdict := disk.Info(), judge(disk, removable)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hidden finds storage that a machine has and that its kernel shows as no disk. Read gathers what the kernel and the drives
-// say, and Find judges that.
+// Package hidden finds storage that a machine has and that its kernel shows as no disk. Read gathers what the kernel
+// and the drives say, and Find judges that.
 package hidden
 
 import (
@@ -48,7 +48,8 @@ func Find(facts Facts) []policyv1alpha1.HiddenStorage {
 	var found []policyv1alpha1.HiddenStorage
 	add := func(f Function, name, model, serial, reason string) {
 		if reason != "" {
-			found = append(found, policyv1alpha1.HiddenStorage{Source: policyv1alpha1.HiddenByAgent, Address: f.Address, PCIID: f.id(),
+			found = append(found, policyv1alpha1.HiddenStorage{Source: policyv1alpha1.HiddenByAgent,
+				Address: f.Address, PCIID: f.id(),
 				Slot: f.Slot, Name: name, Model: model, Serial: serial, Reason: reason})
 		}
 	}
@@ -81,7 +82,8 @@ func (f Function) storage() bool { return strings.HasPrefix(f.Class, "01") }
 
 // kinds names the controllers of mass storage by class and subclass, as the PCI list does.
 var kinds = map[string]string{
-	"0100": "SCSI controller", "0101": "IDE controller", "0102": "floppy controller", "0104": "RAID controller", "0105": "ATA controller",
+	"0100": "SCSI controller", "0101": "IDE controller", "0102": "floppy controller", "0104": "RAID controller",
+	"0105": "ATA controller",
 	"0106": "SATA controller", "0107": "SAS controller", "0108": "NVMe controller", "0109": "UFS controller",
 }
 
@@ -99,15 +101,21 @@ func (f Function) hides(controllers []Controller) string {
 	case f.Harmless() != "":
 		return ""
 	case f.Driver == "" && f.vmd():
-		return "Intel VMD is on and no driver serves it, so the NVMe drives behind it are not shown; switch VMD off in the BIOS" + excuse
+		return "Intel VMD is on and no driver serves it, so the NVMe drives behind it are not shown; switch VMD " +
+			"off in the BIOS" + excuse
 	case f.Driver == "":
-		return "no driver serves it, so its disks are not shown; boot an image that has the driver, remove the " + f.kind() + excuse
+		return "no driver serves it, so its disks are not shown; boot an image that has the driver, remove the " +
+			f.kind() + excuse
 	case slices.Contains(stubs, f.Driver):
-		return fmt.Sprintf("the driver %s keeps it for other programs, so its disks are not shown; boot an image without that%s", f.Driver, excuse)
-	case f.Driver == "nvme" && !slices.ContainsFunc(controllers, func(c Controller) bool { return c.Address == f.Address }):
-		return "its driver shows no NVMe controller: the drive does not start; power-cycle the machine, or replace the drive" + excuse
+		return fmt.Sprintf("the driver %s keeps it for other programs, so its disks are not shown; boot an image "+
+			"without that%s", f.Driver, excuse)
+	case f.Driver == "nvme" && !slices.ContainsFunc(controllers,
+		func(c Controller) bool { return c.Address == f.Address }):
+		return "its driver shows no NVMe controller: the drive does not start; power-cycle the machine, or " +
+			"replace the drive" + excuse
 	case f.Disks == 0 && slices.Contains(raidDrivers, f.Driver):
-		return fmt.Sprintf("its driver %s shows no volume; drives may sit behind it: make volumes of them or remove them, "+
+		return fmt.Sprintf("its driver %s shows no volume; drives may sit behind it: make volumes of them or "+
+			"remove them, "+
 			"and wipe again%s", f.Driver, excuse)
 	}
 	return ""
@@ -129,10 +137,12 @@ func (c Controller) hides() string {
 	case c.State != "" && c.State != "live":
 		return fmt.Sprintf("the controller is in state %q, so what it holds was not reached%s", c.State, act)
 	case len(missing) > 0:
-		return fmt.Sprintf("the kernel shows no disk for its namespace %s: it has a format or a command set that the kernel does not know; "+
+		return fmt.Sprintf("the kernel shows no disk for its namespace %s: it has a format or a command set that "+
+			"the kernel does not know; "+
 			"format it with nvme-cli, or replace the drive", strings.Join(missing, ", "))
 	case c.Unread != "" && len(c.Shown) == 0:
-		return fmt.Sprintf("the kernel shows no disk for it, and the drive did not say whether it has namespaces (%s)%s", c.Unread, act)
+		return fmt.Sprintf("the kernel shows no disk for it, and the drive did not say whether it has namespaces "+
+			"(%s)%s", c.Unread, act)
 	}
 	return ""
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/metalaw/metalaw/metalprobe/kernel"
 )
 
-// Read gathers what the kernel shows of storage on the PCI bus. active asks an NVMe controller which namespaces it shows; it may be nil.
-// disk says whether a block device may be a disk.
-func Read(tree kernel.Tree, active func(controller string) ([]uint32, error), disk func(name string) bool) (facts Facts, err error) {
+// Read gathers what the kernel shows of storage on the PCI bus. active asks an NVMe controller which namespaces it
+// shows; it may be nil. disk says whether a block device may be a disk.
+func Read(tree kernel.Tree, active func(controller string) ([]uint32, error),
+	disk func(name string) bool) (facts Facts, err error) {
 	functions, err := tree.PCIDevices()
 	all, failed := tree.List("sys/block")
 	err = errors.Join(err, failed)
@@ -25,8 +26,9 @@ func Read(tree kernel.Tree, active func(controller string) ([]uint32, error), di
 		}
 	}
 	for _, f := range functions {
-		function := Function{Address: f.Address, Vendor: f.VendorID, Device: f.ProductID, Class: f.Class, Driver: f.Driver,
-			Name: strings.TrimSpace(f.Vendor + " " + f.Product), Slot: tree.PCISlot(f.Address)}
+		function := Function{Address: f.Address, Vendor: f.VendorID, Device: f.ProductID, Class: f.Class,
+			Driver: f.Driver,
+			Name:   strings.TrimSpace(f.Vendor + " " + f.Product), Slot: tree.PCISlot(f.Address)}
 		for _, place := range places {
 			if strings.Contains(place, "/"+f.Address+"/") {
 				function.Disks++
@@ -73,7 +75,8 @@ func reaches(tree kernel.Tree, controller, disk string) bool {
 		tree.Resolve(place+"/device") == tree.Resolve("sys/class/nvme/"+controller)
 }
 
-// namespaceOf is the number of the namespace that a disk shows. A kernel that does not tell numbers them in their order.
+// namespaceOf is the number of the namespace that a disk shows. A kernel that does not tell numbers them in their
+// order.
 func namespaceOf(tree kernel.Tree, disk string) uint32 {
 	number := tree.Word("sys/block/" + disk + "/nsid")
 	if number == "" {

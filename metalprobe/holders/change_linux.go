@@ -57,7 +57,8 @@ func (Kernel) RemoveMapping(name string) error {
 	}
 	defer func() { _ = control.Close() }() // the kernel has done what it was asked, or said why not
 	//nolint:gosec // ioctl takes the address of the request, which outlives the call
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), dmDeviceRemove, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), dmDeviceRemove,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package holders stops what the kernel put on top of a disk that is to be erased: LVM and other mappings, RAID arrays, bcache.
+// Package holders stops what the kernel put on top of a disk that is to be erased: LVM and other mappings, RAID arrays,
+// bcache.
 package holders
 
 import (
@@ -59,7 +60,8 @@ func Find(tree kernel.Tree, disk string) []Holder {
 	for _, part := range tree.Parts(disk) { // a device that bcache keeps without a cached disk shows no holder
 		for _, file := range []string{part + "/bcache/set/stop", part + "/bcache/stop"} {
 			if tree.Exists(file) {
-				found = append(found, Holder{Name: disk, Title: "bcache", Stop: file, Value: "1", Disks: []string{disk}})
+				found = append(found, Holder{Name: disk, Title: "bcache", Stop: file, Value: "1",
+					Disks: []string{disk}})
 				break
 			}
 		}
@@ -104,8 +106,8 @@ func disksBelow(tree kernel.Tree, name string) []string {
 	return found
 }
 
-// Plan says how to stop what is on top of a disk. It stops nothing that is used, nor what reaches disks that the wipe does not erase:
-// stopping may write to them. erased says of a disk that the wipe erases it.
+// Plan says how to stop what is on top of a disk. It stops nothing that is used, nor what reaches disks that the wipe
+// does not erase: stopping may write to them. erased says of a disk that the wipe erases it.
 func Plan(found []Holder, erased func(disk string) bool) (steps []Step, err error) {
 	for _, h := range found {
 		if h.Used != "" {
@@ -113,7 +115,8 @@ func Plan(found []Holder, erased func(disk string) bool) (steps []Step, err erro
 		}
 		for _, disk := range h.Disks {
 			if !erased(disk) {
-				return nil, fmt.Errorf("it is held by %s, which also reaches %s, a disk that the wipe does not erase; disconnect that disk", h.Title, disk)
+				return nil, fmt.Errorf("it is held by %s, which also reaches %s, a disk that the wipe does not "+
+					"erase; disconnect that disk", h.Title, disk)
 			}
 		}
 		if h.Mapping == "" && h.Stop == "" {

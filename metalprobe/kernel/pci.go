@@ -57,10 +57,12 @@ func (t Tree) PCISlot(address string) string {
 	return ""
 }
 
-// HostDriver names the driver of a SCSI host. Not every driver names itself there, but each names itself at the function of its adapter.
+// HostDriver names the driver of a SCSI host. Not every driver names itself there, but each names itself at the
+// function of its adapter.
 func (t Tree) HostDriver(dir, host string) string {
 	name := t.Word("sys/class/scsi_host/" + host + "/proc_name")
-	if name == "" || strings.HasPrefix(name, "(") || strings.HasPrefix(name, "<") { // so the kernel writes a name that is not there
+	if name == "" || strings.HasPrefix(name, "(") || strings.HasPrefix(name,
+		"<") { // so the kernel writes a name that is not there
 		return t.Uevent("sys/bus/pci/devices/"+PCIAddress(dir), "DRIVER")
 	}
 	return name

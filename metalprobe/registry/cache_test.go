@@ -88,9 +88,9 @@ func TestAnInventoryYoungerThanTheCacheCounts(t *testing.T) {
 		status int
 		reads  int
 	}{
-		"none stands: the other byte order is looked for": {nil, http.StatusCreated, 1},
-		"one stands: it is read when the create fails":    {[]client.Object{emptyInventory()}, http.StatusCreated, 2},
-		"one stands that is bound to another agent":       {[]client.Object{bound}, http.StatusForbidden, 2},
+		"none stands: the other byte order is looked for":                         {nil, http.StatusCreated, 1},
+		"one stands: it is read when the create fails":                            {[]client.Object{emptyInventory()}, http.StatusCreated, 2},
+		"one stands that is bound to another agent, and may owe a record of that": {[]client.Object{bound}, http.StatusForbidden, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) { o.Reader = fakeClient(server.DeepCopy()) }, c.stored...)

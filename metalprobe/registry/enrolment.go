@@ -66,7 +66,7 @@ func enrolled(stored *policyv1alpha1.ServerInventory, g grant) *refusal {
 // enrolledIn does what enrolled does for a question, which writes nothing by itself: another key voids the entry all the same.
 func (r *Registry) enrolledIn(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
 	refused := enrolled(stored, g)
-	if isConflict(refused) {
+	if isConflict(refused) || isVoided(refused) {
 		_, refused = r.store(ctx, g, func(*policyv1alpha1.ServerInventory) *refusal { return nil }, false)
 	}
 	return refused
@@ -75,17 +75,6 @@ func (r *Registry) enrolledIn(ctx context.Context, g grant, stored *policyv1alph
 // isConflict says that another key was shown than the one to which the entry is bound.
 func isConflict(refused *refusal) bool {
 	return refused != nil && refused.outcome == OutcomeKeyConflict
-}
-
-// void marks the entry as voided, and says whether it did. The first agent is refused from now on as well: nothing tells which of the
-// two runs on the machine.
-func void(stored *policyv1alpha1.ServerInventory, g grant) bool {
-	e := stored.Enrolment
-	if e == nil || e.Entry != g.entry || e.Voided {
-		return false
-	}
-	e.Voided = true
-	return true
 }
 
 // bootedSince says that the manager switched the machine on after a time. The agent of that boot has another key.

@@ -95,7 +95,7 @@ func (r *Registry) store(
 		changed, refused, lost := r.tryToStore(ctx, g, change, unseen && attempt == 0)
 		switch {
 		case lost == nil:
-			return changed, refused
+			return changed, archive{r.options}.recorded(ctx, g, refused)
 		case apierrors.IsInvalid(lost):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", lost.Error()))
 		case !apierrors.IsConflict(lost) && !apierrors.IsAlreadyExists(lost) && !apierrors.IsNotFound(lost):
@@ -230,7 +230,7 @@ func storeReport(
 // nothing reliable, and another version of the agent reads the same hardware in another way.
 func note(stored *policyv1alpha1.ServerInventory, next *policyv1alpha1.ProbeReport) {
 	former := stored.Report
-	if former == nil || former.Unauthenticated || next.Unauthenticated {
+	if former == nil || former.Unauthenticated || former.Voided || next.Unauthenticated {
 		return
 	}
 	base := former

@@ -220,6 +220,19 @@ func (m machines) mayErase(ctx context.Context, g grant, stored *policyv1alpha1.
 	return verdict.Reason, nil
 }
 
+// proveMachine refuses a machine that is not that of the server, or of which nothing proves it where the policy asks for proof; then the
+// wipe has failed.
+func proveMachine(ctx context.Context, r *Registry, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
+	unproven, refused := machines{r.options}.mayErase(ctx, g, stored)
+	if refused != nil || unproven == "" {
+		return refused
+	}
+	if _, refused = r.settle(ctx, g, unprovenWipe(g, unproven, r.options.Now())); refused != nil {
+		return refused
+	}
+	return notProved(unproven)
+}
+
 // unprovenWipe ends the wipe of a machine that is not proved, so that its server says what to do. No disk of it was permitted.
 func unprovenWipe(g grant, why string, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {

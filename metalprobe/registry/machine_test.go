@@ -118,6 +118,15 @@ func TestThePolicyThatCannotBeAskedHoldsTheDisk(t *testing.T) {
 	}
 }
 
+func TestAWipeOfAMachineThatNothingProvesIsNotVerified(t *testing.T) {
+	f := newFleet(t, asProved, machineOf(uuid, policyv1alpha1.BMCIdentity{}))
+	f.do("POST", "/register", "mine", report(uuid, own))
+	got := f.do("POST", "/wipe", "mine", `{"systemUUID":"`+uuid+`","state":"Verified","disks":[{"path":"/dev/sda","serial":"S1","state":"Verified"}]}`)
+	if w := f.inventory(uuid).Wipe; got.Code != http.StatusForbidden || w == nil || w.State != policyv1alpha1.WipeFailed {
+		t.Errorf("%d %s, stored %+v", got.Code, got.Body, w)
+	}
+}
+
 // A twin that was refused does not keep the machine from being heard: the entry is not bound to the key that it showed first.
 func TestATwinThatIsRefusedDoesNotTakeTheEntry(t *testing.T) {
 	f := newFleet(t, asProved, machineOf(uuid, policyv1alpha1.BMCIdentity{Serials: []string{"A1B2C3"}, PhysicalAddresses: []string{ownNIC}}))

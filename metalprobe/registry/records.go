@@ -45,7 +45,7 @@ func (r *Registry) settle(
 			case equality.Semantic.DeepEqual(former, stored.Wipe):
 				return nil
 			}
-			kept, refused := archive{r.options}.keep(ctx, g, stored)
+			kept, refused := archive{r.options}.keep(ctx, g, stored, nil)
 			stored.LastRecord = kept
 			return refused
 		}, false)
@@ -78,8 +78,10 @@ type archive struct{ Options }
 // keep makes the record of a wipe that ended, or finds the one that was made of it. Records are numbered, and the API server takes
 // one of each number: whoever comes second goes on behind it. A record that the inventory does not remember may not have reached the
 // sink, so it is kept there before the chain goes on.
-func (a archive) keep(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (*policyv1alpha1.RecordReference, *refusal) {
-	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Now: a.Now()}
+func (a archive) keep(
+	ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory, voids *policyv1alpha1.RecordReference,
+) (*policyv1alpha1.RecordReference, *refusal) {
+	in := record.Input{Server: g.server, Inventory: stored, Wipe: stored.Wipe, Previous: stored.LastRecord, Voids: voids, Now: a.Now()}
 	var err error
 	if in.PolicyDigest, in.AgentImage, err = a.origin(ctx, g); err != nil {
 		return nil, notRecorded(err)

@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/registry/record"
 )
 
 // wipeStatus answers GET /wipe/{uuid}: may the agent go on?
@@ -44,13 +45,7 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	case !asked:
 		status.Proved = proved(g, stored)
 	default:
-		unproven, refused := machines{r.options}.mayErase(request.Context(), g, stored)
-		if refused == nil && unproven != "" {
-			if _, refused = r.settle(request.Context(), g, unprovenWipe(g, unproven, r.options.Now())); refused == nil {
-				refused = notProved(unproven)
-			}
-		}
-		if refused != nil {
+		if refused := proveMachine(request.Context(), r, g, stored); refused != nil {
 			return nil, refused.about(g.server)
 		}
 		if status.RefusedDisk, err = r.ofAnother(request.Context(), g, disk); err != nil {
@@ -72,6 +67,17 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	}
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
+	}
+	if report.State == policyv1alpha1.WipeVerified { // a machine without disks asked for none
+		stored, err := inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID)
+		if err != nil {
+			return nil, failed(err).about(g.server)
+		}
+		if stored != nil && !settled(stored.Wipe, g.entry) {
+			if refused := proveMachine(request.Context(), r, g, stored); refused != nil {
+				return nil, refused.about(g.server)
+			}
+		}
 	}
 	keep, asks := r.update, Demands{}
 	if report.State != policyv1alpha1.WipeRunning {
@@ -116,6 +122,9 @@ func storeWipe(g grant, report *metalprobe.WipeReport, asks Demands, now time.Ti
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		wipe := wipe.DeepCopy()
+		for i := range wipe.Disks { // the term follows from the methods, whatever the agent says
+			wipe.Disks[i].Term = record.Medium(wipe.Disks[i], stored.Report, g.entry).Term
+		}
 		former := stored.Wipe
 		if former != nil && former.Entry != g.entry {
 			former = nil

@@ -14,8 +14,9 @@ type Disk struct {
 	Private bool
 }
 
-// Of names the other disks that may be paths to the same disk. Whole batches of disks show one wwid: where both are private, different
-// serial numbers tell two disks. What is zero or a placeholder tells nothing. SAS disks may be shared, so they stay twins.
+// Of names the other disks that may be paths to the same disk. Whole batches of disks show one wwid: where both are
+// private, different serial numbers tell two disks. What is zero or a placeholder tells nothing. SAS disks may be
+// shared, so they stay twins.
 func Of(disk Disk, others []Disk) []string {
 	var found []string
 	if !policyv1alpha1.DiskIdentifies(disk.WWID) {

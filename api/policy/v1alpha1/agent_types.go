@@ -51,6 +51,9 @@ type Enrolment struct {
 	// voided says that another key was shown for the same entry. The registry refuses every agent of a voided entry.
 	// +optional
 	Voided bool `json:"voided,omitempty"`
+	// recorded says that a SanitizationRecord tells that the wipe of the voided entry does not count.
+	// +optional
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // RecordReference names a SanitizationRecord and its place in the chain of the machine.

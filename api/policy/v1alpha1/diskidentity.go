@@ -10,18 +10,21 @@ import (
 
 // identityPlaceholders are what firmware writes where a factory wrote nothing, in lower case.
 var identityPlaceholders = []string{
-	"default", "default string", "empty", "invalid", "n/a", "na", "none", "not applicable", "not available", "not specified", "null",
+	"default", "default string", "empty", "invalid", "n/a", "na", "none", "not applicable", "not available",
+	"not specified", "null",
 	"serial", "serial number", "serialnumber", "to be filled by o.e.m.", "undefined", "unknown", "unspecified",
 }
 
-// identitySequences are the rows of keys that firmware writes in place of a number; a part from their beginning counts as well.
-var identitySequences = []string{"0123456789abcdef", "123456789abcdef", "1234567890abcdef", "123456789012345678901234567890"}
+// identitySequences are the rows of keys that firmware writes in place of a number; a part from their beginning counts
+// as well.
+var identitySequences = []string{"0123456789abcdef", "123456789abcdef", "1234567890abcdef",
+	"123456789012345678901234567890"}
 
 // shortestSequence is how much of a sequence is no coincidence.
 const shortestSequence = 8
 
-// DiskIdentifies says whether a wwid or a serial number tells a disk from others. Zeros and placeholders of firmware tell nothing:
-// whole batches of disks show the same.
+// DiskIdentifies says whether a wwid or a serial number tells a disk from others. Zeros and placeholders of firmware
+// tell nothing: whole batches of disks show the same.
 func DiskIdentifies(text string) bool {
 	word := strings.ToLower(strings.TrimSpace(text))
 	kind, rest, typed := strings.Cut(word, ".")
@@ -53,7 +56,8 @@ func identifies(word string) bool {
 		!slices.ContainsFunc(identitySequences, func(row string) bool { return strings.HasPrefix(row, word) })
 }
 
-// withoutMaker finds the maker's number (OUI) to be zero: enclosures and bridges make up such names, as 5000000000000001.
+// withoutMaker finds the maker's number (OUI) to be zero: enclosures and bridges make up such names, as
+// 5000000000000001.
 func withoutMaker(kind, digits string) bool {
 	const none = "000000"
 	switch {
@@ -65,7 +69,8 @@ func withoutMaker(kind, digits string) bool {
 	return false
 }
 
-// nvmeIdentifies judges the name that Linux makes of an NVMe drive without one: vendor, serial number, model and namespace, in hex.
+// nvmeIdentifies judges the name that Linux makes of an NVMe drive without one: vendor, serial number, model and
+// namespace, in hex.
 func nvmeIdentifies(rest string) bool {
 	parts := strings.Split(rest, "-")
 	if len(parts) != 4 {

@@ -103,6 +103,9 @@ type SanitizationRecordSpec struct {
 	// state is how the wipe ended: Verified or Failed.
 	// +required
 	State WipeState `json:"state,omitempty"`
+	// voids is the earlier record that this one takes back. A wipe that did not end before its entry was voided has none.
+	// +optional
+	Voids *RecordReference `json:"voids,omitempty"`
 	// startedAt is when the wipe was first reported.
 	// +required
 	StartedAt metav1.MicroTime `json:"startedAt,omitzero"`

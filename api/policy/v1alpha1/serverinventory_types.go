@@ -42,6 +42,9 @@ type ProbeReport struct {
 	// unauthenticated says that the agent showed no token; such a report never proves a wipe.
 	// +optional
 	Unauthenticated bool `json:"unauthenticated,omitempty"`
+	// voided says that two agents with different keys reported for the entry, so that the report does not count.
+	// +optional
+	Voided bool `json:"voided,omitempty"`
 	// agentVersion is the agent's version; empty where it did not say.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

@@ -1393,6 +1393,11 @@ func (in *SanitizationRecordSpec) DeepCopyInto(out *SanitizationRecordSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Voids != nil {
+		in, out := &in.Voids, &out.Voids
+		*out = new(RecordReference)
+		**out = **in
+	}
 	in.StartedAt.DeepCopyInto(&out.StartedAt)
 }
 

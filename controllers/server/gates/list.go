@@ -17,6 +17,7 @@ const (
 	FreshReading    = "FreshReading"
 	PowerOnUnderWay = "PowerOnUnderWay"
 	StrangerTaken   = "StrangerTaken"
+	EntryVoided     = "EntryVoided"
 	StaleRead       = "StaleRead"
 	FleetControl    = "FleetControl"
 	Guard           = "Guard"
@@ -66,6 +67,8 @@ var list = []Gate{
 		OnDecision, (*run).strangerUnstored},
 	{DataNoted, "A server whose disks hold data that the policy does not accept is marked Dirty in its inventory before it moves on.",
 		OnDecision, (*run).dataUnstored},
+	{EntryVoided, "A server for whose entry two agents reported begins anew, with a new token. After a second time it goes to Error.",
+		OnDecision, (*run).entryVoided},
 	{FreshReading, "A move that relies on the BMC waits for a reading that is recent and was begun after the last request.",
 		OnDecision, (*run).staleReading},
 	{PowerOnUnderWay, "A move that finds the machine off waits until a power-on that was asked for shows or lapses.",

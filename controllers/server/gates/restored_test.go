@@ -78,7 +78,7 @@ func released(in *Input) {
 	claimedOn(v1alpha1.PowerOn)(in)
 	in.Observation.Claim = nil
 	in.Observation.Server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u"
-	in.Observation.Server.Annotations[v1alpha1.ReleasedAtAnnotation] = noon.Add(-time.Hour).Format(time.RFC3339)
+	in.Observation.Server.Annotations[v1alpha1.ReleasedCountedAnnotation] = v1alpha1.ReleasedNoGrace
 }
 
 func forcedTo(state engine.State) change {

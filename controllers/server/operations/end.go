@@ -26,6 +26,8 @@ func (d *decision) end() {
 	switch {
 	case move.Rule == v1alpha1.RuleAdopted:
 		d.withdraw(fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", d.Bundle.Revision.Name))
+	case move.Rule == v1alpha1.RuleEntryVoided:
+		d.withdraw("two agents with different keys reported for the entry, which ended it; see where the server is now, and ask again")
 	case d.served():
 		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", move.Rule, move.To)+d.recommissioned())
 	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for the machine as it stood then

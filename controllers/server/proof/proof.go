@@ -42,6 +42,8 @@ func Lacks(entry int64, inv *policyv1alpha1.ServerInventory, record *policyv1alp
 	switch {
 	case inv == nil:
 		return "no ServerInventory"
+	case policies.EntryVoided(inv, entry):
+		return fmt.Sprintf("two agents with different keys for entry %d, so that its wipe does not count", entry)
 	case !Tells(entry, inv):
 		return fmt.Sprintf("no verified wipe of entry %d in the ServerInventory", entry)
 	case inv.LastRecord == nil:

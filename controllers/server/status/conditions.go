@@ -25,14 +25,12 @@ func (r *record) recordConditions() {
 	r.recordReachable()
 	r.recordIdentity()
 	recordDoubt(r)
-	r.recordUnproven()
+	reason, message := unproven(r.s, r.Inventory)
+	r.stand(v1alpha1.ConditionIdentityUnproven, reason, message)
 	r.recordInterfaces()
 	r.recordOverrideMissing()
-	if reason, message := hiddenStorage(r.Inventory, r.Settings.Wipe, r.Facts.Probe.Entry >= 0); reason != "" {
-		r.condition(v1alpha1.ConditionStorageHidden, metav1.ConditionTrue, reason, message)
-	} else {
-		r.drop(v1alpha1.ConditionStorageHidden)
-	}
+	reason, message = hiddenStorage(r.Inventory, r.Settings.Wipe, r.Facts.Probe.Entry >= 0)
+	r.stand(v1alpha1.ConditionStorageHidden, reason, message)
 	r.recordHealth()
 	r.s.Status.FaultyParts = FaultyParts(reported(r.Input, r.s))
 	r.recordClaimMissing()

@@ -47,7 +47,7 @@ func (r *record) recordHardware() {
 	if !s.NICsIncomplete {
 		st.NetworkInterfaces = KnownInterfaces(st.NetworkInterfaces, InterfacesOf(s.NICs), r.Stated)
 	}
-	if r.Inventory != nil && r.Inventory.Report != nil {
+	if r.Inventory != nil && r.Inventory.Report != nil && !policies.ReportVoided(r.Inventory) {
 		r.recordReport(&r.Inventory.Report.Data)
 	}
 }

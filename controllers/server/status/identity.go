@@ -3,22 +3,19 @@
 package status
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 )
 
-// recordUnproven says that nothing proves which machine reports for the server, or that another one did.
-func (r *record) recordUnproven() {
+// unproven says of a machine that nothing proves, or that another one reported for, why that is so. Both are empty where it is proved.
+func unproven(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) (reason, message string) {
+	if s.Status.State == v1alpha1.StateDecommissioned {
+		return "", ""
+	}
 	bmc := "spec.bmc"
-	if r.s.Spec.BMCRef != nil {
-		bmc = r.s.Spec.BMCRef.Name
+	if s.Spec.BMCRef != nil {
+		bmc = s.Spec.BMCRef.Name
 	}
-	reason, message := gates.IdentityStanding(bmc, r.Inventory)
-	if reason == "" || r.s.Status.State == v1alpha1.StateDecommissioned {
-		r.drop(v1alpha1.ConditionIdentityUnproven)
-		return
-	}
-	r.condition(v1alpha1.ConditionIdentityUnproven, metav1.ConditionTrue, reason, message)
+	return gates.IdentityStanding(bmc, inventory)
 }

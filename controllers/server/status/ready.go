@@ -70,7 +70,7 @@ func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time, clock 
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
 func (r *record) recordWaiting() {
-	if !r.Gated.Postponed && r.saidOverrideIgnored() && r.Power.Unsolved {
+	if !r.Gated.Postponed && saidOverrideIgnored(r.s) && r.Power.Unsolved {
 		return // it is being tried again; whether that helps is not known yet
 	}
 	if !r.Gated.Postponed && !r.saysNothingYet() && r.awaitsFirstReading() {
@@ -95,6 +95,8 @@ func (r *record) says(means string) string {
 		return r.Governance.Bundle.Lifecycle.Says(l.Rule)
 	case l.Rule == v1alpha1.RuleForced:
 		return "A user forced it here; status.lifecycle.history says who and why. When that is over, retry."
+	case l.Rule == v1alpha1.RuleEntryVoided:
+		return "Two agents with different keys reported for its entry, twice in a row. Find out who has the credential of this server, then retry."
 	case l.Rule == v1alpha1.RuleAdopted:
 		return "The operator that ran it before left it here. See to the cause, then retry."
 	}
@@ -134,7 +136,7 @@ func (r *record) moving() {
 		message = r.Outcome.Effect + ": " + r.Outcome.Progress.Message
 		r.reconciling(r.Outcome.Progress.Reason, message)
 		return
-	case r.saidOverrideIgnored() && r.Power.Unsolved:
+	case saidOverrideIgnored(r.s) && r.Power.Unsolved:
 		return
 	}
 	if !r.Outcome.Settled() && r.pendingFor() > WorthTelling {
@@ -162,6 +164,15 @@ func (r *record) stalled(reason, message string) {
 	r.drop(v1alpha1.ConditionReconciling)
 }
 
+// stand shows a condition as True as long as there is a reason for it.
+func (r *record) stand(kind, reason, message string) {
+	if reason == "" {
+		r.drop(kind)
+		return
+	}
+	r.condition(kind, metav1.ConditionTrue, reason, message)
+}
+
 // drop takes a condition away. It copies the conditions only where there is one: most servers never have it.
 func (r *record) drop(kind string) {
 	if meta.FindStatusCondition(r.s.Status.Conditions, kind) != nil {
@@ -170,8 +181,8 @@ func (r *record) drop(kind string) {
 }
 
 // saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
-func (r *record) saidOverrideIgnored() bool {
-	ready := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionReady)
+func saidOverrideIgnored(s *v1alpha1.Server) bool {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == power.OverrideIgnored
 }
 

@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/term"
 )
 
 // Input is what a record is made from.
@@ -31,6 +32,8 @@ type Input struct {
 	AgentImage string
 	// Previous is the machine's record before; nil for the first.
 	Previous *policyv1alpha1.RecordReference
+	// Voids is the record that the new one takes back; nil for every other record.
+	Voids *policyv1alpha1.RecordReference
 	// Now is the time.
 	Now time.Time
 }
@@ -59,6 +62,7 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 		StartedAt:    in.Wipe.StartedAt,
 		Message:      in.Wipe.Message,
 	}
+	spec.Voids = in.Voids.DeepCopy()
 	if in.Previous != nil {
 		spec.Sequence, spec.PreviousHash = in.Previous.Sequence+1, in.Previous.Hash
 	}
@@ -83,7 +87,7 @@ func Of(in Input) (*policyv1alpha1.SanitizationRecord, error) {
 		*text = cut(*text, 256)
 	}
 	for _, disk := range in.Wipe.Disks {
-		spec.Media = append(spec.Media, medium(disk, in.Inventory.Report, in.Wipe.Entry))
+		spec.Media = append(spec.Media, Medium(disk, in.Inventory.Report, in.Wipe.Entry))
 	}
 	hash, err := Hash(spec)
 	if err != nil {
@@ -184,8 +188,8 @@ func led(moves []metalv1alpha1.LifecycleMove, op *metalv1alpha1.OperationStatus)
 	return "", ""
 }
 
-// medium is what a wipe says of a disk, with what only the report of the machine knows.
-func medium(disk policyv1alpha1.DiskWipe, report *policyv1alpha1.ProbeReport, entry int64) policyv1alpha1.DiskWipe {
+// Medium is what a wipe says of a disk, with what only the report of the machine knows, and the term that its methods reached.
+func Medium(disk policyv1alpha1.DiskWipe, report *policyv1alpha1.ProbeReport, entry int64) policyv1alpha1.DiskWipe {
 	disk = *disk.DeepCopy()
 	if device := deviceOf(disk, report, entry); device != nil {
 		disk.Name = cmp.Or(disk.Name, device.Name)
@@ -199,7 +203,7 @@ func medium(disk policyv1alpha1.DiskWipe, report *policyv1alpha1.ProbeReport, en
 		disk.Slot = cmp.Or(disk.Slot, device.Slot, device.PCIAddress)
 		disk.MediaType = cmp.Or(disk.MediaType, mediaType(device))
 	}
-	disk.Term = term(disk)
+	disk.Term = term.OfDisk(&disk)
 	return disk
 }
 
@@ -239,20 +243,6 @@ func mediaType(d *policyv1alpha1.BlockDevice) policyv1alpha1.MediaType {
 		return policyv1alpha1.MediaHDD
 	}
 	return policyv1alpha1.MediaSSD
-}
-
-// term is the term that an agent states, as far as a record may repeat it: none for a disk that did not pass, Clear at most for a
-// volume, whose drives nobody saw, and never Destroy, which no erase reaches.
-func term(disk policyv1alpha1.DiskWipe) policyv1alpha1.SanitizationTerm {
-	switch {
-	case disk.State != policyv1alpha1.DiskVerified || disk.Verification != nil && !disk.Verification.Passed:
-		return ""
-	case disk.Term == policyv1alpha1.TermDestroy:
-		return ""
-	case disk.Term == policyv1alpha1.TermPurge && disk.MediaType == policyv1alpha1.MediaVolume:
-		return policyv1alpha1.TermClear
-	}
-	return disk.Term
 }
 
 func cut(text string, limit int) string {

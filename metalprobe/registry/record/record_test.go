@@ -43,7 +43,8 @@ func input() Input {
 		Wipe: &policyv1alpha1.WipeReport{
 			Entry: 7, State: policyv1alpha1.WipeVerified, StartedAt: metav1.NewMicroTime(start),
 			Disks: []policyv1alpha1.DiskWipe{
-				{Path: "/dev/nvme1n1", WWID: "w", State: policyv1alpha1.DiskVerified, Term: policyv1alpha1.TermPurge, Model: "<own>"},
+				{Path: "/dev/nvme1n1", WWID: "w", State: policyv1alpha1.DiskVerified, Model: "<own>", Method: "nvme-sanitize-block",
+					Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedSamplesGone, Passed: true}},
 				{Path: "/dev/sda", State: policyv1alpha1.DiskVerified, Term: policyv1alpha1.TermClear, Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros}},
 			},
 		},
@@ -67,7 +68,8 @@ func TestARecordSaysWhatReportServerAndCustodyKnow(t *testing.T) {
 			Reason: "rule released of the policy, from Reserved to Cleanup", Entry: 7, PolicyRevision: "rev", PolicyDigest: "sha256:p",
 			AgentVersion: "1.2", AgentImage: "probe@sha256:i", State: "Verified", StartedAt: metav1.NewMicroTime(start),
 			Media: []policyv1alpha1.DiskWipe{
-				{Path: "/dev/nvme1n1", WWID: "w", State: "Verified", Term: "Purge", Manufacturer: "v", Model: "<own>", Firmware: "f", Slot: "0000:01:00.0", SizeBytes: 9, MediaType: "NVMe"},
+				{Path: "/dev/nvme1n1", WWID: "w", State: "Verified", Term: "Purge", Manufacturer: "v", Model: "<own>", Firmware: "f", Slot: "0000:01:00.0", SizeBytes: 9, MediaType: "NVMe",
+					Method: "nvme-sanitize-block", Verification: &policyv1alpha1.EraseVerification{Kind: "SamplesGone", Passed: true}},
 				{Path: "/dev/sda", Serial: "d", State: "Verified", MediaType: "HDD", Verification: &policyv1alpha1.EraseVerification{Kind: "Zeros"}},
 			},
 		},
@@ -150,23 +152,6 @@ func TestWhoEndedAnotherClaimIsNotNamed(t *testing.T) {
 		in.Server.Annotations[metalv1alpha1.ClaimEndedByAnnotation] = annotation
 		if got, err := Of(in); err != nil || got.Spec.EndedBy != "" {
 			t.Errorf("%s: %q %v", name, got.Spec.EndedBy, err)
-		}
-	}
-}
-
-func TestATermIsNotRepeatedBeyondWhatIsProved(t *testing.T) {
-	for name, c := range map[string]struct {
-		disk policyv1alpha1.DiskWipe
-		want policyv1alpha1.SanitizationTerm
-	}{
-		"a purge that passed":             {policyv1alpha1.DiskWipe{State: "Verified", Term: "Purge"}, "Purge"},
-		"a failed disk has none":          {policyv1alpha1.DiskWipe{State: "Failed", Term: "Purge"}, ""},
-		"a check that did not pass, none": {policyv1alpha1.DiskWipe{State: "Verified", Term: "Clear", Verification: &policyv1alpha1.EraseVerification{}}, ""},
-		"a volume is cleared at most":     {policyv1alpha1.DiskWipe{State: "Verified", Term: "Purge", MediaType: "Volume"}, "Clear"},
-		"no agent destroys":               {policyv1alpha1.DiskWipe{State: "Verified", Term: "Destroy"}, ""},
-	} {
-		if got := term(c.disk); got != c.want {
-			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }

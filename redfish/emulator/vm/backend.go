@@ -164,6 +164,9 @@ func (v *VM) Press(*emulator.Machine) {
 // Freeze stops the machine's processors, as a machine does that hangs. It stays on until it is switched off.
 func (v *VM) Freeze() error { return v.tell("stop") }
 
+// Thaw lets a frozen machine go on.
+func (v *VM) Thaw() error { return v.tell("cont") }
+
 func (v *VM) tell(command string) error {
 	v.mu.Lock()
 	monitor := v.monitor

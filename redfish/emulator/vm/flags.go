@@ -23,7 +23,8 @@ type files struct {
 func (d Description) flags(identity emulator.Identity, accel string, f files, boot source) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-name", d.Name,
-		"-machine", "q35,accel=" + accel + d.sata(), "-cpu", map[bool]string{true: "host", false: "max"}[accel == "kvm"],
+		"-machine", "q35,accel=" + accel + d.sata(), "-cpu", map[bool]string{true: "host",
+			false: "max"}[accel == "kvm"],
 		"-m", strconv.Itoa(d.memoryMiB()),
 		"-serial", "file:" + f.serial, "-qmp", "unix:" + f.qmp + ",server=on,wait=off",
 	}
@@ -33,8 +34,8 @@ func (d Description) flags(identity emulator.Identity, accel string, f files, bo
 	return append(args, boot.flags...)
 }
 
-// sata leaves the SATA controller of the chipset out where no disk is attached to it: a kernel without its driver takes it for storage
-// that it does not see.
+// sata leaves the SATA controller of the chipset out where no disk is attached to it: a kernel without its driver takes
+// it for storage that it does not see.
 func (d Description) sata() string {
 	if slices.ContainsFunc(d.Disks, func(disk Disk) bool { return disk.Bus == SATA }) {
 		return ""
@@ -100,7 +101,8 @@ func (d Description) networkFlags(f files, boot source) []string {
 }
 
 // namespaceFlags make a namespace one that Linux shows no disk of. It refuses zones whose size is no power of two.
-var namespaceFlags = map[Bus]string{NVMeZoned: "zoned=on,zoned.zone_size=3M,zoned.zone_capacity=3M", NVMeDetached: "detached=on"}
+var namespaceFlags = map[Bus]string{NVMeZoned: "zoned=on,zoned.zone_size=3M,zoned.zone_capacity=3M",
+	NVMeDetached: "detached=on"}
 
 func (d Description) diskFlags(boot source) []string {
 	var args []string
@@ -145,7 +147,8 @@ func (d Description) diskFlags(boot source) []string {
 			device = fmt.Sprintf("scsi-hd,bus=lsi%d.0", i)
 		case NVMeZoned, NVMeDetached:
 			args = append(args, "-device", fmt.Sprintf("nvme-subsys,id=subsys%d", i),
-				"-device", options(fmt.Sprintf("nvme,id=nvme%d,subsys=subsys%d", i, i), "serial", disk.Serial), "-drive", drive,
+				"-device", options(fmt.Sprintf("nvme,id=nvme%d,subsys=subsys%d", i, i), "serial", disk.Serial),
+				"-drive", drive,
 				"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=disk%d,%s", i, i, namespaceFlags[disk.Bus]))
 			continue
 		default:

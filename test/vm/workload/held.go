@@ -28,9 +28,11 @@ const (
 	dmSize          = 312
 )
 
-// holdByArray puts a RAID array of one disk on the machine's virtio disk, and a mapping on the array. Then it becomes the agent.
+// holdByArray puts a RAID array of one disk on the machine's virtio disk, and a mapping on the array. Then it becomes
+// the agent.
 func holdByArray(console func(string, ...any)) {
-	if err := errors.Join(prepare(heldDrivers), array("/dev/vda", "/dev/md0"), mapping("/dev/md0", "tenant")); err != nil {
+	if err := errors.Join(prepare(heldDrivers), array("/dev/vda", "/dev/md0"), mapping("/dev/md0",
+		"tenant")); err != nil {
 		console("failed: %v", err)
 	} else {
 		console("a mapping on an array holds the disk")
@@ -44,7 +46,8 @@ func array(disk, device string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(9, 0))); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(9, 0))); err != nil && !errors.Is(err,
+		unix.EEXIST) {
 		return fmt.Errorf("mknod %s: %w", device, err)
 	}
 	md, err := os.OpenFile(device, os.O_RDWR, 0)
@@ -61,7 +64,8 @@ func array(disk, device string) error {
 	for _, step := range []struct {
 		request uintptr
 		data    unsafe.Pointer
-	}{{mdSetArrayInfo, unsafe.Pointer(&info)}, {mdAddNewDisk, unsafe.Pointer(&member)}, {mdRunArray, unsafe.Pointer(&run)}} {
+	}{{mdSetArrayInfo, unsafe.Pointer(&info)}, {mdAddNewDisk, unsafe.Pointer(&member)}, {mdRunArray,
+		unsafe.Pointer(&run)}} {
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, md.Fd(), step.request, uintptr(step.data)); errno != 0 {
 			return fmt.Errorf("RAID request %#x: %w", step.request, errno)
 		}
@@ -105,7 +109,8 @@ func mapping(device, name string) error {
 		binary.LittleEndian.PutUint32(request[20:], step.targets)
 		copy(request[48:], name)
 		copy(request[dmSize:], step.data)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), step.request, uintptr(unsafe.Pointer(&request[0]))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), step.request,
+			uintptr(unsafe.Pointer(&request[0]))); errno != 0 {
 			return fmt.Errorf("mapping request %#x: %w", step.request, errno)
 		}
 	}

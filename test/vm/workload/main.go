@@ -4,7 +4,8 @@
 
 // Command workload is the operating system of a tenant in the tests of virtual machines: it runs as /workload of the agent's own
 // initramfs, writes markers to each disk that can be written, says so on the console, and stays until the power button is pressed. As
-// /remote it connects a remote disk and becomes the agent, as /held it puts a RAID array and a mapping on a disk and becomes the agent.
+// /remote it connects a remote disk and becomes the agent, as /held it puts a RAID array and a mapping on a disk and
+// becomes the agent.
 package main
 
 import (

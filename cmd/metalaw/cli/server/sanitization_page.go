@@ -16,6 +16,9 @@ import (
 func (s *sanitization) text(t *terminal.Terminal) {
 	for i := range s.Records {
 		r := &s.Records[i]
+		if by := s.voidedBy(r); by != "" {
+			t.Printf("VOID: record %s takes back what follows; it proves nothing.\n", terminal.Plain(by))
+		}
 		for k := range r.Spec.Media {
 			certificate(t, r, &r.Spec.Media[k])
 		}
@@ -35,6 +38,16 @@ func (s *sanitization) text(t *terminal.Terminal) {
 		}
 	}
 	t.Notes(s.Chain.Notes)
+}
+
+// voidedBy names the record that takes another one back; empty where none does.
+func (s *sanitization) voidedBy(r *policyv1alpha1.SanitizationRecord) string {
+	for i := range s.Records {
+		if v := s.Records[i].Spec.Voids; v != nil && v.Name == r.Name && v.Hash == r.Spec.Hash {
+			return s.Records[i].Name
+		}
+	}
+	return ""
 }
 
 // row is one line of a certificate; it is left out where text is empty.
@@ -104,6 +117,7 @@ func wipe(r *policyv1alpha1.SanitizationRecord) []row {
 		row{"Reason", s.Reason},
 		row{"Wipe", fmt.Sprintf("%s, entry %d, %s to %s", s.State, s.Entry, moment(s.StartedAt.Time), moment(s.RecordedAt.Time))},
 		row{"Says", s.Message},
+		row{"Voids", voids(s.Voids)},
 		row{"Policy", policy},
 		row{"Agent", words(s.AgentVersion, s.AgentImage)},
 	)
@@ -114,6 +128,14 @@ func wipe(r *policyv1alpha1.SanitizationRecord) []row {
 		rows = append(rows, row{"Not erased", attested(&s.Attested[i])})
 	}
 	return append(rows, row{"Record", fmt.Sprintf("%s, SHA-256 %s", r.Name, s.Hash)})
+}
+
+// voids names the record that another one takes back.
+func voids(ref *policyv1alpha1.RecordReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
 }
 
 // attested says which disk was not erased, and who answers for it.
