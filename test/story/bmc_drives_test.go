@@ -99,7 +99,7 @@ var _ = Describe("The drives that a BMC lists", func() {
 		Eventually(state(ctx, name)).Should(HavePrefix("Error/"))
 		Consistently(state(ctx, name), 3*time.Second).ShouldNot(HavePrefix("Available"))
 		takenOut(m)
-		operate(ctx, name, v1alpha1.OperationRetry)
+		operateFor(ctx, name, v1alpha1.OperationSanitize, "the drive is out", v1alpha1.OperationByAnnotation, "admin") // a retry alone answers for no data
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 	})
 
