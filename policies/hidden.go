@@ -40,8 +40,8 @@ func ListAwaitedIn(o Observation) time.Duration {
 	return hidden.AwaitsList(o.Inventory, l.Entry, l.EnteredAt.Time, o.Now)
 }
 
-// HiddenAlone says that nothing but hidden storage keeps a machine from being clean: its wipe erased each disk that the agent saw, or the
-// blank check found no other data.
+// HiddenAlone says that nothing but hidden storage keeps a machine from being clean: its wipe erased each disk that
+// the agent saw, or the blank check found no other data.
 func HiddenAlone(o Observation) bool {
 	l := o.Server.Status.Lifecycle
 	if l == nil || o.Inventory == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/metalaw/metalaw/metalprobe/registry"
 )
 
-// WipeDemands is what the revision that governs a server asks of the end of a wipe. One that cannot be loaded says nothing.
+// WipeDemands is what the revision that governs a server asks of the end of a wipe. One that cannot be loaded says
+// nothing.
 func (s *Store) WipeDemands(server *v1alpha1.Server) (registry.Demands, error) {
 	name, b, err := s.asked(server)
 	if err != nil {

@@ -38,7 +38,8 @@ type Findings struct {
 	Covered []policyv1alpha1.HiddenStorage
 }
 
-// Judge takes together what the agent and the BMC say, and finds out what is excused. A drive of which both know counts once.
+// Judge takes together what the agent and the BMC say, and finds out what is excused. A drive of which both know
+// counts once.
 func Judge(in Input) Findings {
 	var found Findings
 	seen := make([]drives.Seen, len(in.Disks))
@@ -91,8 +92,8 @@ func excusedBy(h policyv1alpha1.HiddenStorage, in Input) string {
 	return ""
 }
 
-// Answers says that an attestation is of this storage: by its serial number, without one by function and address, without these by
-// its slot, else by its name.
+// Answers says that an attestation is of this storage: by its serial number, without one by function and address,
+// without these by its slot, else by its name.
 func Answers(a *policyv1alpha1.AttestedHidden, h policyv1alpha1.HiddenStorage) bool {
 	named := key(h.Serial, h.Address, h.PCIID, h.Slot, h.Name)
 	return named[1] != "" && named == key(a.Serial, a.Address, a.PCIID, a.Slot, a.Name)

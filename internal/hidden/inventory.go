@@ -29,8 +29,8 @@ func InEntry(inv *policyv1alpha1.ServerInventory, entry int64, excused []string)
 	return Judge(in)
 }
 
-// Last is the hidden storage that is known of a machine at present: by the last word of an agent, and by the last list of its BMC. Where
-// that could not be read anew, the drives that it listed before stand.
+// Last is the hidden storage that is known of a machine at present: by the last word of an agent, and by the last list
+// of its BMC. Where that could not be read anew, the drives that it listed before stand.
 func Last(inv *policyv1alpha1.ServerInventory, excused []string) Findings {
 	if inv == nil || inv.Report == nil {
 		return Findings{}
@@ -70,8 +70,9 @@ func reported(inv *policyv1alpha1.ServerInventory, excused []string) Input {
 	return in
 }
 
-// AwaitsList is how long a blank check still waits for a reading of the BMC's list that the registry asked for since an entry began; 0
-// where none is awaited. A BMC that listed drives before is waited for until it lists them: the deadline of the state ends that.
+// AwaitsList is how long a blank check still waits for a reading of the BMC's list that the registry asked for since
+// an entry began; 0 where none is awaited. A BMC that listed drives before is waited for until it lists them: the
+// deadline of the state ends that.
 func AwaitsList(inv *policyv1alpha1.ServerInventory, entry int64, enteredAt, now time.Time) time.Duration {
 	if inv == nil || inv.BMCStorageWanted == nil || inv.BMCStorageWanted.Time.Before(enteredAt) {
 		return 0
@@ -86,7 +87,8 @@ func AwaitsList(inv *policyv1alpha1.ServerInventory, entry int64, enteredAt, now
 	return max(left, 0)
 }
 
-// Doubtful are removable media of which it is not known how they are attached: some RAID drivers call every volume removable.
+// Doubtful are removable media of which it is not known how they are attached: some RAID drivers call every volume
+// removable.
 func Doubtful(inv *policyv1alpha1.ServerInventory) []string {
 	if inv == nil || inv.Report == nil {
 		return nil

@@ -26,7 +26,8 @@ type Demands struct {
 }
 
 const (
-	// withheldPatience is how long it waits for a BMC that listed drives before and does not now, where hidden storage fails a wipe.
+	// withheldPatience is how long it waits for a BMC that listed drives before and does not now, where hidden storage
+	// fails a wipe.
 	withheldPatience = 20 * time.Minute
 	// listRetry is when an agent reports the end of a wipe again that waits for the BMC.
 	listRetry = 5 * time.Second
@@ -46,8 +47,8 @@ func demands(ask func(*metalv1alpha1.Server) (Demands, error), server *metalv1al
 	return asked, nil
 }
 
-// demandsOf asks the policy for what a report needs. Where it cannot be asked, hidden storage is taken to count; only a report of a
-// removable medium has to come again, because the medium is remembered or not.
+// demandsOf asks the policy for what a report needs. Where it cannot be asked, hidden storage is taken to count; only
+// a report of a removable medium has to come again, because the medium is remembered or not.
 func demandsOf(
 	ask func(*metalv1alpha1.Server) (Demands, error), server *metalv1alpha1.Server, data *policyv1alpha1.ProbeData,
 ) (Demands, *refusal) {
@@ -66,10 +67,11 @@ func hasBMC(server *metalv1alpha1.Server) bool {
 	return server.Spec.BMCRef != nil || server.Spec.BMC != nil
 }
 
-// awaitsBMC is the answer to the end of a wipe that waits for the drives that the BMC lists.
-func awaitsBMC(server *metalv1alpha1.Server) *refusal {
+// awaitsBMC is the answer to the end of a wipe that waits for the drives that the BMC lists. Each wipe gets it, so it
+// is worth no Event.
+func awaitsBMC() *refusal {
 	return &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeAwaitsBMC, retryAfter: listRetry, server: server,
+		status: http.StatusServiceUnavailable, outcome: OutcomeAwaitsBMC, retryAfter: listRetry,
 		message: "the end of this wipe waits until the manager has read which drives the BMC lists",
 		remedy:  "report the end of the wipe again; if it stays so, see the server's condition BMCReachable",
 	}
@@ -89,8 +91,8 @@ const (
 	listWithheld
 )
 
-// bmcList says whether the end of a wipe has to wait for the BMC. The reading that counts is of this entry, and was begun after the
-// registry first heard of the end.
+// bmcList says whether the end of a wipe has to wait for the BMC. The reading that counts is of this entry, and was
+// begun after the registry first heard of the end.
 func bmcList(stored *policyv1alpha1.ServerInventory, g grant, asks Demands, now time.Time) listed {
 	if !hasBMC(g.server) {
 		return listKnown

@@ -145,6 +145,9 @@ func TestTheEndOfAWipeWaitsForTheDrivesThatTheBMCLists(t *testing.T) {
 			if first.Code != http.StatusServiceUnavailable || first.Header().Get("Retry-After") == "" || len(f.records()) != 0 {
 				t.Fatalf("first %d %s", first.Code, first.Body)
 			}
+			if event := f.heard(); event != "" {
+				t.Errorf("event %q", event)
+			}
 			i := f.inventory(uuid)
 			if i.BMCStorageWanted == nil || !i.BMCStorageWanted.Time.Equal(start) || i.Wipe.State != "Running" {
 				t.Fatalf("wanted %v, wipe %+v", i.BMCStorageWanted, i.Wipe)

@@ -26,7 +26,7 @@ func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1
 	}
 	list := bmcList(stored, g, asks, now)
 	if verified && list == listAwaited {
-		return awaitsBMC(g.server)
+		return awaitsBMC()
 	}
 	found := findings(stored, wipe, asks)
 	tellHidden(stored, g, wipe, found, list)

@@ -87,7 +87,10 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 		keep = r.settle
 	}
 	changed, refused := keep(request.Context(), g, storeWipe(g, &report, asks, r.options.Now()))
-	if refused != nil {
+	switch {
+	case refused != nil && refused.outcome == OutcomeAwaitsBMC:
+		return nil, refused
+	case refused != nil:
 		return nil, refused.about(g.server)
 	}
 	return accepted(http.StatusOK, changed), nil

@@ -97,7 +97,7 @@ var _ = Describe("A machine with a storage function that has no driver", func() 
 	})
 
 	It("is wiped and offered where the policy excuses the function, and the record says so", func(ctx SpecContext) {
-		govern(ctx, wiping("2.9.1", "    hidden: Fail\n", "    hidden: Fail\n    excused: [\"1000:0014\"]\n"))
+		govern(ctx, wiping("2.9.1", "    excused: []\n", "    excused: [\"1000:0014\"]\n"))
 		m := withFunction(ctx)
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))

@@ -16,8 +16,8 @@ const (
 	byBoth
 )
 
-// found says by what an erased disk stands for a remembered one: only by the strongest identity of the remembered disk. Where that is
-// none, a placeholder that both show still counts one disk for one.
+// found says by what an erased disk stands for a remembered one: only by the strongest identity of the remembered
+// disk. Where that is none, a placeholder that both show still counts one disk for one.
 func found(remembered, erased CustodyDisk) int {
 	switch key := remembered.Key(); {
 	case key.By == "wwid":
@@ -61,8 +61,8 @@ func rankWWID(a, b CustodyDisk) int {
 	return byWWID
 }
 
-// notPaired gives those of some disks for which none of the others stands, in their order. Each of the others stands for one disk, and
-// as many disks as possible are paired. Several paths to one disk count as one on either side.
+// notPaired gives those of some disks for which none of the others stands, in their order. Each of the others stands
+// for one disk, and as many disks as possible are paired. Several paths to one disk count as one on either side.
 func notPaired(disks, others []CustodyDisk, rank func(disk, other CustodyDisk) int) []CustodyDisk {
 	of, firsts := fold(disks, OneDisk)
 	_, stands := fold(others, func(a, b CustodyDisk) bool { return OneDisk(a, b) && !differ(a.Serial, b.Serial) })
@@ -76,7 +76,8 @@ func notPaired(disks, others []CustodyDisk, rank func(disk, other CustodyDisk) i
 	return left
 }
 
-// pairUp pairs as many disks as possible with others, each with one, the best ranks first. It gives the other of each disk; -1 for none.
+// pairUp pairs as many disks as possible with others, each with one, the best ranks first. It gives the other of each
+// disk; -1 for none.
 func pairUp(disks, others []CustodyDisk, rank func(disk, other CustodyDisk) int) []int {
 	pairs := pairing{with: slices.Repeat([]int{-1}, len(others)), edges: make([][]int, len(disks))}
 	order, strongest := make([]int, len(disks)), make([]int, len(disks))

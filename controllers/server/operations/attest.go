@@ -48,7 +48,8 @@ func storageOf(a *policyv1alpha1.AttestedHidden) policyv1alpha1.HiddenStorage {
 	return policyv1alpha1.HiddenStorage{Address: a.Address, PCIID: a.PCIID, Slot: a.Slot, Name: a.Name, Serial: a.Serial}
 }
 
-// Attestation is what operation attest-disk has the inventory remember. The second return says why it has not; empty where it has.
+// Attestation is what operation attest-disk has the inventory remember. The second return says why it has not; empty
+// where it has.
 func Attestation(in Input) (Answer, string) {
 	notes, inv := in.Server.Annotations, in.Inventory
 	a := Answer{AttestedDisk: policyv1alpha1.AttestedDisk{Method: policyv1alpha1.AttestMethod(notes[v1alpha1.AttestMethodAnnotation]),
@@ -92,7 +93,8 @@ func Attestation(in Input) (Answer, string) {
 	return a, ""
 }
 
-// hiddenAnswer is an answer for storage that no disk shows. It needs no mark: it may come before the policy asks for it.
+// hiddenAnswer is an answer for storage that no disk shows. It needs no mark: it may come before the policy asks for
+// it.
 func hiddenAnswer(a Answer, h policyv1alpha1.HiddenStorage) (Answer, string) {
 	if h.ExcusedBy != "" {
 		return a, fmt.Sprintf("hidden storage %s is attested already, by %s", hidden.Word(h), h.ExcusedBy)
