@@ -5,6 +5,7 @@ package hidden
 import (
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func controller(tree kernel.Tree, name string, disks []string, active func(strin
 	c := Controller{Name: name, Address: kernel.PCIAddress(tree.Resolve(base)), Model: tree.Word(base + "/model"),
 		Serial: tree.Word(base + "/serial"), State: tree.Word(base + "/state"), Kind: tree.Word(base + "/cntrltype")}
 	for _, disk := range disks {
-		if strings.HasPrefix(disk, "nvme") && reaches(tree, name, disk) {
+		if strings.HasPrefix(disk, "nvme") && reaches(tree, name, disk) && shows(tree, disk) {
 			c.Shown = append(c.Shown, namespaceOf(tree, disk))
 		}
 	}
@@ -66,6 +67,22 @@ func controller(tree kernel.Tree, name string, disks []string, active func(strin
 		c.Unread = err.Error()
 	}
 	return c
+}
+
+// multipathPath matches a path of native multipath: nvme0c1n1 is one of nvme0n1.
+var multipathPath = regexp.MustCompile(`^(nvme\d+)c\d+(n\d+)$`)
+
+// shows says that a namespace can be read and written. Linux hides the disk of one whose format it does not know, and
+// the paths of native multipath, whose disk it shows by itself.
+func shows(tree kernel.Tree, disk string) bool {
+	visible := func(name string) bool {
+		return tree.Exists("sys/block/"+name) && tree.Word("sys/block/"+name+"/hidden") != "1"
+	}
+	if visible(disk) {
+		return true
+	}
+	path := multipathPath.FindStringSubmatch(disk)
+	return path != nil && visible(path[1]+path[2])
 }
 
 // reaches says that a disk, or a hidden path to one, hangs below a controller.
