@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rivals remembers what each BMC showed this process, and finds the BMCs that show the UUID of another one's system.
+// Package rivals remembers what each BMC showed this process, and finds the BMCs that show the UUID of another one's
+// system.
 package rivals
 
 import (
@@ -74,8 +75,8 @@ func (m *Memory) remove(bmc string) {
 	delete(m.of, bmc)
 }
 
-// Of lists the other BMCs that show the UUID of a system behind a BMC, sorted. One that is stored stays until this process has read that
-// BMC, so that a restart of the manager hides none. A server that names no BMC object has none.
+// Of lists the other BMCs that show the UUID of a system behind a BMC, sorted. One that is stored stays until this
+// process has read that BMC, so that a restart of the manager hides none. A server that names no BMC object has none.
 func (m *Memory) Of(uuid, own string, stored []policyv1alpha1.RivalBMC) []policyv1alpha1.RivalBMC {
 	if m == nil || own == "" {
 		return stored
@@ -111,8 +112,8 @@ func rival(uuid, name string, seen Seen) policyv1alpha1.RivalBMC {
 	return r
 }
 
-// oneBMC says that two names stand for one BMC: something that it shows of itself is the same, and nothing differs. Where neither shows
-// anything it is not known, and counts as two.
+// oneBMC says that two names stand for one BMC: something that it shows of itself is the same, and nothing differs.
+// Where neither shows anything it is not known, and counts as two.
 func oneBMC(uuid string, a, b Seen) bool {
 	same, differs := false, false
 	compare := func(x, y string) {

@@ -18,8 +18,8 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// identityStored keeps in the inventory what the BMC shows of the machine now, before an agent is booted that will name itself. It never
-// takes it from a report, nor from the status, which reports fill.
+// identityStored keeps in the inventory what the BMC shows of the machine now, before an agent is booted that will
+// name itself. It never takes it from a report, nor from the status, which reports fill.
 func (v bootShell) identityStored(ctx context.Context) (loop.Progress, bool) {
 	if v.Identities == nil {
 		return loop.Progress{}, true
@@ -39,13 +39,15 @@ func (v bootShell) identityStored(ctx context.Context) (loop.Progress, bool) {
 	if p, ok := v.confirm(ctx, fleet.Record); !ok {
 		return p, false
 	}
-	if err := custodyShell(v).writeInventory(ctx, func(i *policyv1alpha1.ServerInventory) { identity.Of(i).BMC = out.Store }); err != nil {
+	store := func(i *policyv1alpha1.ServerInventory) { identity.Of(i).BMC = out.Store }
+	if err := custodyShell(v).writeInventory(ctx, store); err != nil {
 		return conflictOrBroken(err), false
 	}
 	return loop.Progress{}, true
 }
 
-// rivalHolds waits while another BMC shows the UUID of the server and nothing proves its machine. A machine that runs is not booted.
+// rivalHolds waits while another BMC shows the UUID of the server and nothing proves its machine. A machine that runs
+// is not booted.
 func (v bootShell) rivalHolds(ctx context.Context) (loop.Progress, bool) {
 	rivals, err := identity.Rivals(ctx, v.Client, v.Rivals, v.server, v.inventory)
 	if err != nil {
@@ -73,7 +75,8 @@ func (v custodyShell) noteRivals(ctx context.Context) error {
 // prove has the inventory keep that a person answers for the machine, before the operation ends.
 func (v operationShell) prove(ctx context.Context) error {
 	s := v.server
-	if operations.Asked(s) != v1alpha1.OperationProve || s.Status.Operation.Active() || v.unconfirmed || s.Status.Lifecycle == nil || v.bundle == nil {
+	if operations.Asked(s) != v1alpha1.OperationProve || s.Status.Operation.Active() || v.unconfirmed ||
+		s.Status.Lifecycle == nil || v.bundle == nil {
 		return nil
 	}
 	settled, why := operations.Proof(v.input(engine.Decision{}))

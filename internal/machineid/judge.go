@@ -90,7 +90,8 @@ type comparison struct {
 }
 
 func newComparison(in Input) *comparison {
-	c := &comparison{Input: in, serials: Serials(in.Report.SystemSerial, in.Report.BoardSerial), addresses: Addresses(in.Report.PhysicalAddresses...)}
+	c := &comparison{Input: in, serials: Serials(in.Report.SystemSerial, in.Report.BoardSerial),
+		addresses: Addresses(in.Report.PhysicalAddresses...)}
 	if id := in.Identity; id != nil {
 		if id.BMC != nil {
 			c.bmcSerials, c.bmcAddresses = Serials(id.BMC.Serials...), Addresses(id.BMC.PhysicalAddresses...)
@@ -99,7 +100,8 @@ func newComparison(in Input) *comparison {
 	}
 	same := c.sameSerials()
 	for _, serial := range c.serials {
-		if sharer := c.showing(func(o *Other) []string { return slices.Concat(o.Serials, o.Reported) }, Serial, serial); sharer != "" {
+		all := func(o *Other) []string { return slices.Concat(o.Serials, o.Reported) }
+		if sharer := c.showing(all, Serial, serial); sharer != "" {
 			c.shared, c.sharer = serial, sharer
 			continue
 		}
@@ -146,7 +148,8 @@ func (c *comparison) isOwn(serial string) bool {
 		c.proved != nil && slices.Contains(Serials(c.proved.SystemSerial, c.proved.BoardSerial), serial)
 }
 
-// strangeAddresses says that the BMC and the report name addresses and none in common. A list with gaps proves no difference.
+// strangeAddresses says that the BMC and the report name addresses and none in common. A list with gaps proves no
+// difference.
 func (c *comparison) strangeAddresses() bool {
 	if len(c.bmcAddresses) == 0 || len(c.addresses) == 0 || c.Identity.BMC.Incomplete || c.provedAddress != "" {
 		return false
@@ -154,8 +157,8 @@ func (c *comparison) strangeAddresses() bool {
 	return !slices.ContainsFunc(c.addresses, func(a string) bool { return slices.Contains(c.bmcAddresses, a) })
 }
 
-// contradiction says what shows that the report is of another machine; empty where nothing does. A person who answers for the next
-// report outweighs what was known of this machine, and not what the BMC of another one shows.
+// contradiction says what shows that the report is of another machine; empty where nothing does. A person who answers
+// for the next report outweighs what was known of this machine, and not what the BMC of another one shows.
 func (c *comparison) contradiction() string {
 	for _, serial := range c.serials {
 		byBMC := func(o *Other) []string { return o.Serials }
@@ -192,7 +195,8 @@ func (c *comparison) otherSerial() string {
 		{"board", Serial(c.proved.BoardSerial), Serial(c.Report.BoardSerial)},
 	} {
 		if s.was != "" && s.is != "" && s.was != s.is {
-			return fmt.Sprintf("its %s has serial number %s, and the one that was proved had %s; no address agrees", s.what, s.is, s.was)
+			return fmt.Sprintf("its %s has serial number %s, and the one that was proved had %s; no address agrees",
+				s.what, s.is, s.was)
 		}
 	}
 	return ""

@@ -36,9 +36,10 @@ func Rivals(identity *policyv1alpha1.MachineIdentity) []Other {
 	return others
 }
 
-// Passed is what is known of a machine after its report passed. A person's word counts once; it stays with what it settled for as long
-// as nothing but that proves the machine.
-func Passed(identity *policyv1alpha1.MachineIdentity, report policyv1alpha1.ReportedIdentity, verdict Verdict, now time.Time,
+// Passed is what is known of a machine after its report passed. A person's word counts once; it stays with what it
+// settled for as long as nothing but that proves the machine.
+func Passed(
+	identity *policyv1alpha1.MachineIdentity, report policyv1alpha1.ReportedIdentity, verdict Verdict, now time.Time,
 ) *policyv1alpha1.MachineIdentity {
 	next := &policyv1alpha1.MachineIdentity{}
 	if identity != nil {
@@ -58,27 +59,31 @@ func Passed(identity *policyv1alpha1.MachineIdentity, report policyv1alpha1.Repo
 }
 
 func sameReport(a, b policyv1alpha1.ReportedIdentity) bool {
-	return a.SystemSerial == b.SystemSerial && a.BoardSerial == b.BoardSerial && slices.Equal(a.PhysicalAddresses, b.PhysicalAddresses)
+	return a.SystemSerial == b.SystemSerial && a.BoardSerial == b.BoardSerial &&
+		slices.Equal(a.PhysicalAddresses, b.PhysicalAddresses)
 }
 
 // sameWord is the time within which the same words of the same person are one word.
 const sameWord = 5 * time.Minute
 
-// Settle has a person answer for the machine: for what it reported last where that is neither proved nor refused, else for what it
-// reports next.
-func Settle(inventory *policyv1alpha1.ServerInventory, settled policyv1alpha1.SettledIdentity) *policyv1alpha1.MachineIdentity {
+// Settle has a person answer for the machine: for what it reported last where that is neither proved nor refused,
+// else for what it reports next.
+func Settle(
+	inventory *policyv1alpha1.ServerInventory, settled policyv1alpha1.SettledIdentity,
+) *policyv1alpha1.MachineIdentity {
 	next := &policyv1alpha1.MachineIdentity{}
 	if inventory.Identity != nil {
 		next = inventory.Identity.DeepCopy()
 	}
 	report, reported := Of(inventory)
-	if p := next.Proved; p != nil && p.By == settled.By && p.Reason == settled.Reason && settled.At.Sub(p.At.Time).Abs() < sameWord &&
-		sameReport(p.ReportedIdentity, report) {
+	if p := next.Proved; p != nil && p.By == settled.By && p.Reason == settled.Reason &&
+		settled.At.Sub(p.At.Time).Abs() < sameWord && sameReport(p.ReportedIdentity, report) {
 		return next // the same word, which is written again because the write of the server failed
 	}
 	verdict := Judge(Input{Identity: next, Report: report, Others: Rivals(next)})
 	if reported && verdict.Kind == Unproven && next.Refused == nil {
-		next.Proved = &policyv1alpha1.ProvedIdentity{ReportedIdentity: report, At: settled.At, By: settled.By, Reason: settled.Reason}
+		next.Proved = &policyv1alpha1.ProvedIdentity{ReportedIdentity: report, At: settled.At, By: settled.By,
+			Reason: settled.Reason}
 		return next
 	}
 	next.Settled = &settled

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machineid decides whether an agent that names a machine's UUID runs on that machine. A UUID is no proof: boards of one batch
-// may share one, and a boot is served to each machine that shows it.
+// Package machineid decides whether an agent that names a machine's UUID runs on that machine. A UUID is no proof:
+// boards of one batch may share one, and a boot is served to each machine that shows it.
 package machineid
 
 import (
@@ -13,7 +13,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// Serial is a serial number by which machines can be told apart; empty for what firmware writes where a factory wrote nothing.
+// Serial is a serial number by which machines can be told apart; empty for what firmware writes where a factory wrote
+// nothing.
 func Serial(raw string) string {
 	text := strings.ToUpper(strings.TrimSpace(raw))
 	if placeholders[text] || strings.Trim(text, text[:min(1, len(text))]) == "" { // one character all over
@@ -27,11 +28,15 @@ func Serial(raw string) string {
 
 // placeholders are the texts that vendors leave in a field without a serial number, in capitals.
 var placeholders = map[string]bool{
-	"": true, "NONE": true, "NULL": true, "N/A": true, "NA": true, "UNKNOWN": true, "NOT AVAILABLE": true, "NOT SPECIFIED": true,
-	"NOT APPLICABLE": true, "NOT PROVIDED": true, "NOT SETTABLE": true, "NO ASSET TAG": true, "INVALID": true, "EMPTY": true, "OEM": true,
+	"": true, "NONE": true, "NULL": true, "N/A": true, "NA": true, "UNKNOWN": true, "NOT AVAILABLE": true,
+	"NOT SPECIFIED":  true,
+	"NOT APPLICABLE": true, "NOT PROVIDED": true, "NOT SETTABLE": true, "NO ASSET TAG": true, "INVALID": true,
+	"EMPTY": true, "OEM": true,
 	"DEFAULT": true, "DEFAULT STRING": true, "TO BE FILLED BY O.E.M.": true, "TO BE FILLED BY OEM": true, "TBD": true,
-	"O.E.M.": true, "SYSTEM SERIAL NUMBER": true, "BASE BOARD SERIAL NUMBER": true, "BOARD SERIAL NUMBER": true, "CHASSIS SERIAL NUMBER": true,
-	"SERIAL NUMBER": true, "SERIAL": true, "SERNUM": true, "SN": true, "EVAL": true, "TEST": true, "QEMU": true, "UNDEFINED": true,
+	"O.E.M.": true, "SYSTEM SERIAL NUMBER": true, "BASE BOARD SERIAL NUMBER": true, "BOARD SERIAL NUMBER": true,
+	"CHASSIS SERIAL NUMBER": true,
+	"SERIAL NUMBER":         true, "SERIAL": true, "SERNUM": true, "SN": true, "EVAL": true, "TEST": true, "QEMU": true,
+	"UNDEFINED":    true,
 	"EMPTY STRING": true, "CHANGE ME": true, "XXXXXXXXXX": true, "123456789": true, "1234567890": true, "12345678": true,
 }
 
@@ -44,7 +49,8 @@ func isCount(text string) bool {
 
 var separators = strings.NewReplacer(":", "", "-", "", ".", "", " ", "")
 
-// Address is a physical address, lower case with colons; empty for a group address, one that is administered locally, and other text.
+// Address is a physical address, lower case with colons; empty for a group address, one that is administered locally,
+// and other text.
 func Address(raw string) string {
 	octets, err := hex.DecodeString(separators.Replace(raw))
 	if err != nil || len(octets) != 6 || octets[0]&0x03 != 0 {
@@ -62,8 +68,8 @@ func Addresses(raw ...string) []string { return cleaned(Address, raw) }
 // Serials are the serial numbers among texts by which machines can be told apart, each once, sorted.
 func Serials(raw ...string) []string { return cleaned(Serial, raw) }
 
-// ShownSerials are the serial numbers that a BMC shows of a system. The SKU of a Dell is its service tag, which is the serial number in
-// the DMI table; of any other make the SKU names the model.
+// ShownSerials are the serial numbers that a BMC shows of a system. The SKU of a Dell is its service tag, which is
+// the serial number in the DMI table; of any other make the SKU names the model.
 func ShownSerials(manufacturer, serial, sku string) []string {
 	if strings.Contains(strings.ToLower(manufacturer), "dell") {
 		return Serials(serial, sku)

@@ -20,14 +20,17 @@ import (
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
-// OutcomeAnotherMachine came from a machine that is not the one of the server, whatever UUID and token it shows.
+// OutcomeAnotherMachine came from a machine that is not the one of the server, although it shows the UUID and the
+// token.
 const OutcomeAnotherMachine Outcome = "AnotherMachine"
 
-// OutcomeIdentityUnproven came from a machine of which nothing proves that it is the one of the server, and the policy asks for proof.
+// OutcomeIdentityUnproven came from a machine of which nothing proves that it is the one of the server, and the
+// policy asks for proof.
 const OutcomeIdentityUnproven Outcome = "IdentityUnproven"
 
 // howToProve says what settles the identity of a machine.
-const howToProve = "see that its BMC shows a serial number or an address of the machine, or answer for it: metalaw server prove NAME"
+const howToProve = "see that its BMC shows a serial number or an address of the machine, or answer for it: " +
+	"metalaw server prove NAME"
 
 // machines judges whether an agent runs on the machine that it names.
 type machines struct{ Options }
@@ -40,16 +43,20 @@ func (m machines) judged(
 	if err != nil {
 		return machineid.Verdict{}, err
 	}
-	return machineid.Judge(machineid.Input{Identity: identity, Report: report, Others: append(others, machineid.Rivals(identity)...)}), nil
+	others = append(others, machineid.Rivals(identity)...)
+	return machineid.Judge(machineid.Input{Identity: identity, Report: report, Others: others}), nil
 }
 
 // others are the machines with a Server that share a serial number or an address with a report.
-func (m machines) others(ctx context.Context, uuid string, report policyv1alpha1.ReportedIdentity) ([]machineid.Other, error) {
+func (m machines) others(
+	ctx context.Context, uuid string, report policyv1alpha1.ReportedIdentity,
+) ([]machineid.Other, error) {
 	var found []machineid.Other
 	seen := map[string]bool{}
 	for _, key := range machineid.Keys(report) {
 		var list policyv1alpha1.ServerInventoryList
-		err := m.Reader.List(ctx, &list, client.MatchingFields{fieldindex.InventoryByMachine: key}, client.UnsafeDisableDeepCopy)
+		by := client.MatchingFields{fieldindex.InventoryByMachine: key}
+		err := m.Reader.List(ctx, &list, by, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return nil, fmt.Errorf("finding the machines with %s: %w", key, err)
 		}
@@ -75,7 +82,8 @@ func (m machines) others(ctx context.Context, uuid string, report policyv1alpha1
 func (m machines) serverOf(ctx context.Context, uuid string) (string, error) {
 	for _, form := range uuids.Spellings(uuid) {
 		var list metalv1alpha1.ServerList
-		if err := m.Reader.List(ctx, &list, client.MatchingFields{fieldindex.ServerBySystemUUID: form}, client.UnsafeDisableDeepCopy); err != nil {
+		by := client.MatchingFields{fieldindex.ServerBySystemUUID: form}
+		if err := m.Reader.List(ctx, &list, by, client.UnsafeDisableDeepCopy); err != nil {
 			return "", fmt.Errorf("finding the server with system UUID %s: %w", form, err)
 		}
 		if len(list.Items) > 0 {
@@ -85,8 +93,8 @@ func (m machines) serverOf(ctx context.Context, uuid string) (string, error) {
 	return "", nil
 }
 
-// identify refuses a report that contradicts what is known of the machine, before anything of it is stored. Nothing of another machine
-// may fill the inventory, whatever the policy.
+// identify refuses a report that contradicts what is known of the machine, before anything of it is stored. Nothing
+// of another machine may fill the inventory under any policy.
 func (m machines) identify(ctx context.Context, g grant, data *policyv1alpha1.ProbeData) (machineid.Verdict, *refusal) {
 	report := machineid.Reported(data)
 	var stored *policyv1alpha1.ServerInventory
@@ -128,10 +136,12 @@ func anotherMachine(why string) *refusal {
 		remedy:  "erase nothing. If hardware of the server was replaced, answer for it: metalaw server prove NAME"}
 }
 
-// noteRefused keeps why a report was refused, for the condition of the server. It takes the entry from the key of the agent that was
-// refused: the machine of the server shows another one. Whoever wrote meanwhile wins, and the next report is noted again.
+// noteRefused keeps why a report was refused, for the condition of the server. It takes the entry from the key of the
+// agent that was refused: the machine of the server shows another one. If another program wrote meanwhile, the next
+// report is noted again.
 func (m machines) noteRefused(
-	ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory, report policyv1alpha1.ReportedIdentity, why string,
+	ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory, report policyv1alpha1.ReportedIdentity,
+	why string,
 ) error {
 	if stored == nil {
 		return nil // nothing is known that it could contradict, but what other machines show
@@ -156,9 +166,11 @@ func noteContradiction(
 	}
 	why = fmt.Sprintf("%.1000s", why)
 	if former := stored.Identity.Refused; former == nil || former.Entry != g.entry || former.Reason != why {
-		stored.Identity.Refused = &policyv1alpha1.RefusedIdentity{ReportedIdentity: report, Entry: g.entry, Reason: why, At: metav1.NewMicroTime(now)}
+		stored.Identity.Refused = &policyv1alpha1.RefusedIdentity{ReportedIdentity: report, Entry: g.entry, Reason: why,
+			At: metav1.NewMicroTime(now)}
 	}
-	if e := stored.Enrolment; e != nil && e.Entry == g.entry && !e.Voided && !g.unauthenticated && e.KeyHash == g.keyHash && !reportedIn(stored, g) {
+	if e := stored.Enrolment; e != nil && e.Entry == g.entry && !e.Voided && !g.unauthenticated && e.KeyHash == g.keyHash &&
+		!reportedIn(stored, g) {
 		stored.Enrolment = nil
 	}
 }
@@ -168,12 +180,22 @@ func reportedIn(stored *policyv1alpha1.ServerInventory, g grant) bool {
 	return stored != nil && stored.Report != nil && stored.Report.Entry == g.entry && !stored.Report.Unauthenticated
 }
 
+// showedKey says that the agent which reported in the entry is the one that asks.
+func showedKey(stored *policyv1alpha1.ServerInventory, g grant) bool {
+	e := stored.Enrolment
+	return e == nil || e.Entry != g.entry || e.KeyHash == g.keyHash
+}
+
 // storeIdentity stores what a report proves beside the report.
-func storeIdentity(stored *policyv1alpha1.ServerInventory, g grant, report policyv1alpha1.ReportedIdentity, verdict machineid.Verdict, now time.Time) {
+func storeIdentity(
+	stored *policyv1alpha1.ServerInventory, g grant, report policyv1alpha1.ReportedIdentity, verdict machineid.Verdict,
+	now time.Time,
+) {
 	if stored.Report == nil || stored.Report.Entry != g.entry {
 		return
 	}
-	if stored.Report.Identity = judgement(verdict); !verdict.Proves() && (stored.Identity == nil || stored.Identity.BMC == nil) {
+	stored.Report.Identity = judgement(verdict)
+	if !verdict.Proves() && (stored.Identity == nil || stored.Identity.BMC == nil) {
 		stored.Report.Identity = nil // nothing is known that it could be held against
 	}
 	if !verdict.Proves() || g.unauthenticated {
@@ -183,18 +205,21 @@ func storeIdentity(stored *policyv1alpha1.ServerInventory, g grant, report polic
 }
 
 func judgement(verdict machineid.Verdict) *policyv1alpha1.JudgedIdentity {
-	judged := &policyv1alpha1.JudgedIdentity{Verdict: policyv1alpha1.IdentityUnproven, Reason: fmt.Sprintf("%.1000s", verdict.Reason)}
+	judged := &policyv1alpha1.JudgedIdentity{Verdict: policyv1alpha1.IdentityUnproven,
+		Reason: fmt.Sprintf("%.1000s", verdict.Reason)}
 	if verdict.Proves() {
 		judged.Verdict = policyv1alpha1.IdentityProved
 	}
 	return judged
 }
 
-// mayErase judges the machine that asks for a disk by its report of this entry. A contradiction is refused whatever the policy says.
-// Unproven says why nothing proves the machine, where the policy asks for proof.
-func (m machines) mayErase(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) (unproven string, _ *refusal) {
+// mayErase judges the machine that asks for a disk by its report of this entry. A contradiction is refused whatever
+// the policy says. Unproven says why nothing proves the machine, where the policy asks for proof.
+func (m machines) mayErase(
+	ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory,
+) (unproven string, _ *refusal) {
 	verdict := machineid.Verdict{Reason: "the agent has not reported its machine in this entry"}
-	if reportedIn(stored, g) && (stored.Enrolment == nil || stored.Enrolment.Entry != g.entry || stored.Enrolment.KeyHash == g.keyHash) {
+	if reportedIn(stored, g) && showedKey(stored, g) {
 		report := machineid.Reported(&stored.Report.Data)
 		var err error
 		if verdict, err = m.judged(ctx, g.server.Spec.SystemUUID, stored.Identity, report); err != nil {
@@ -220,8 +245,8 @@ func (m machines) mayErase(ctx context.Context, g grant, stored *policyv1alpha1.
 	return verdict.Reason, nil
 }
 
-// proveMachine refuses a machine that is not that of the server, or of which nothing proves it where the policy asks for proof; then the
-// wipe has failed.
+// proveMachine refuses a machine that is not that of the server, or of which nothing proves it where the policy asks
+// for proof; then the wipe has failed.
 func proveMachine(ctx context.Context, r *Registry, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
 	unproven, refused := machines{r.options}.mayErase(ctx, g, stored)
 	if refused != nil || unproven == "" {
@@ -233,7 +258,8 @@ func proveMachine(ctx context.Context, r *Registry, g grant, stored *policyv1alp
 	return notProved(unproven)
 }
 
-// unprovenWipe ends the wipe of a machine that is not proved, so that its server says what to do. No disk of it was permitted.
+// unprovenWipe ends the wipe of a machine that is not proved, so that its server says what to do. No disk of it was
+// permitted.
 func unprovenWipe(g grant, why string, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		if settled(stored.Wipe, g.entry) {

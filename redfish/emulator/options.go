@@ -100,8 +100,8 @@ type Identity struct {
 	SKU          string
 }
 
-// DMI is what the SMBIOS table of the machine says of its system and its board. On a Dell the service tag, which Redfish shows as SKU, is
-// the serial number of the system, and the one that Redfish shows belongs to the board.
+// DMI is what the SMBIOS table of the machine says of its system and its board. On a Dell the service tag, which
+// Redfish shows as SKU, is the serial number of the system, and the one that Redfish shows belongs to the board.
 func (id Identity) DMI() (system, board string) {
 	if strings.HasPrefix(id.Manufacturer, "Dell") && id.SKU != "" {
 		return id.SKU, "." + id.SKU + "." + id.SerialNumber + "."
@@ -187,8 +187,8 @@ type Guest interface {
 	PoweredOff(m *Machine)
 }
 
-// PowerButton is a Guest that hears of graceful requests. Its machine goes on until the guest ends by itself and says so by
-// Machine.GuestEnded, as the BMC of a real machine does not know when an operating system has ended.
+// PowerButton is a Guest that hears of graceful requests. Its machine goes on until the guest ends by itself and says
+// so by Machine.GuestEnded, as the BMC of a real machine does not know when an operating system has ended.
 type PowerButton interface {
 	Guest
 	// Press tells the guest that somebody asks it to end. It is called in a goroutine of its own, beside PoweredOn.

@@ -5,6 +5,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,8 +34,7 @@ func (w *world) unmanaged(of machine, disk vm.Disk, serial string) machine {
 // bootsInstead freezes a machine and has its twin boot what was prepared for it, until the registry has refused the twin.
 func bootsInstead(ctx context.Context, m, twin machine, refused string) {
 	GinkgoHelper()
-	Eventually(m.PID).ShouldNot(BeZero())
-	Expect(m.Freeze()).To(Succeed())
+	Eventually(m.Freeze).WithPolling(20*time.Millisecond).Should(Succeed(), "it listens a moment after it is switched on")
 	twin.bmc.SetOverride("Once", "Pxe")
 	twin.bmc.PowerBehindBack(true)
 	Eventually(twin.Console).Should(ContainSubstring(refused))

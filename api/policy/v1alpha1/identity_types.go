@@ -37,8 +37,8 @@ type BMCIdentity struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Serials []string `json:"serials,omitempty"`
-	// physicalAddresses are the MAC addresses of its interfaces, lower case with colons, without those that lead to the BMC and
-	// those that are administered locally.
+	// physicalAddresses are the MAC addresses of its interfaces, lower case with colons, without those that lead to the
+	// BMC and those that are administered locally.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -71,7 +71,8 @@ type ReportedIdentity struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	BoardSerial string `json:"boardSerial,omitempty"`
-	// physicalAddresses are the MAC addresses of its interfaces, lower case with colons, without those administered locally.
+	// physicalAddresses are the MAC addresses of its interfaces, lower case with colons, without those administered
+	// locally.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512

@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/internal/machineid"
 )
 
-// RivalHolds says why no agent is booted while another BMC shows the UUID of the server; empty where one may be. A machine that its own
-// BMC proves, or a person, is held by no other BMC.
+// RivalHolds says why no agent is booted while another BMC shows the UUID of the server; empty where one may be. A
+// machine that its own BMC proves, or a person, is held by no other BMC.
 func RivalHolds(bmc string, inventory *policyv1alpha1.ServerInventory, rivals []policyv1alpha1.RivalBMC) string {
 	if len(rivals) == 0 || provedBesides(inventory, rivals) {
 		return ""
@@ -21,11 +21,11 @@ func RivalHolds(bmc string, inventory *policyv1alpha1.ServerInventory, rivals []
 	for _, r := range rivals {
 		names = append(names, r.Name)
 	}
-	return fmt.Sprintf("BMC %s and BMC %s show the same UUID, and nothing proves which machine boots; no agent is booted. "+
-		"Correct one UUID, or answer for the machine: metalaw server prove", bmc, strings.Join(names, ", "))
+	return fmt.Sprintf("BMC %s and BMC %s show the same UUID, and nothing proves which machine boots; "+
+		"no agent is booted. Correct one UUID, or answer for the machine: metalaw server prove", bmc, strings.Join(names, ", "))
 }
 
-// provedBesides says that the machine which reported last is known, whatever the rivals show.
+// provedBesides says that the machine which reported last is known in spite of what the rivals show.
 func provedBesides(inventory *policyv1alpha1.ServerInventory, rivals []policyv1alpha1.RivalBMC) bool {
 	if inventory == nil || inventory.Identity == nil {
 		return false
@@ -41,8 +41,9 @@ func provedBesides(inventory *policyv1alpha1.ServerInventory, rivals []policyv1a
 	return verdict.Proves() && (verdict.ByBMC || byPerson)
 }
 
-// IdentityStanding says what is not known of a server's machine: the reason of condition IdentityUnproven and its message; empty where
-// nothing is to be said. A machine of which the BMC was not read yet is not known, which is no finding.
+// IdentityStanding says what is not known of a server's machine: the reason of condition IdentityUnproven and its
+// message; empty where nothing is to be said. A machine of which the BMC was not read yet is not known, which is no
+// finding.
 func IdentityStanding(bmc string, inventory *policyv1alpha1.ServerInventory) (reason, message string) {
 	if inventory == nil || inventory.Identity == nil {
 		return "", ""
@@ -52,23 +53,23 @@ func IdentityStanding(bmc string, inventory *policyv1alpha1.ServerInventory) (re
 	verdict := machineid.Judge(machineid.Input{Identity: id, Report: report, Others: machineid.Rivals(id)})
 	switch {
 	case id.Refused != nil && id.Settled == nil:
-		return v1alpha1.ReasonMachineContradicts, fmt.Sprintf("An agent that named this server was refused: %s. Stop that machine, or, where hardware "+
-			"was replaced, answer for it: metalaw server prove", id.Refused.Reason)
+		return v1alpha1.ReasonMachineContradicts, fmt.Sprintf("An agent that named this server was refused: %s. "+
+			"Stop that machine, or, where hardware was replaced, answer for it: metalaw server prove", id.Refused.Reason)
 	case RivalHolds(bmc, inventory, id.Rivals) != "":
 		return v1alpha1.ReasonRivalBMC, RivalHolds(bmc, inventory, id.Rivals)
 	case !reported || id.BMC == nil:
 		return "", ""
 	case verdict.Kind == machineid.Contradicts:
-		return v1alpha1.ReasonMachineContradicts, fmt.Sprintf("Its last report is of another machine: %s. A wipe of it is refused. Inspect it again, or "+
-			"answer for it: metalaw server prove", verdict.Reason)
-	case verdict.Proves() && (inventory.Report.Identity == nil || inventory.Report.Identity.Verdict != policyv1alpha1.IdentityUnproven ||
-		id.Proved != nil && id.Proved.By != ""):
+		return v1alpha1.ReasonMachineContradicts, fmt.Sprintf("Its last report is of another machine: %s. "+
+			"A wipe of it is refused. Inspect it again, or answer for it: metalaw server prove", verdict.Reason)
+	case verdict.Proves() && (inventory.Report.Identity == nil ||
+		inventory.Report.Identity.Verdict != policyv1alpha1.IdentityUnproven || id.Proved != nil && id.Proved.By != ""):
 		return "", ""
 	}
 	why := verdict.Reason
 	if judged := inventory.Report.Identity; judged != nil && judged.Verdict == policyv1alpha1.IdentityUnproven {
 		why = judged.Reason
 	}
-	return v1alpha1.ReasonMachineUnproven, fmt.Sprintf("Nothing proves its machine: %s. Under wipe.identity: Proved its disks are not erased. "+
-		"Answer for it: metalaw server prove", why)
+	return v1alpha1.ReasonMachineUnproven, fmt.Sprintf("Nothing proves its machine: %s. "+
+		"Under wipe.identity: Proved its disks are not erased. Answer for it: metalaw server prove", why)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity reads what a BMC shows of its machine, and decides what the inventory keeps of it before an agent is booted.
+// Package identity reads what a BMC shows of its machine, and decides what the inventory keeps of it before an agent
+// is booted.
 package identity
 
 import (
@@ -45,10 +46,12 @@ func NewCache(clients hardware.Clients, woken func(name string)) *Cache {
 }
 
 func same(a, b Shown) bool {
-	return a.UUID == b.UUID && a.Incomplete == b.Incomplete && slices.Equal(a.Serials, b.Serials) && slices.Equal(a.Addresses, b.Addresses)
+	return a.UUID == b.UUID && a.Incomplete == b.Incomplete && slices.Equal(a.Serials, b.Serials) &&
+		slices.Equal(a.Addresses, b.Addresses)
 }
 
-// read asks for the system and its interfaces. A BMC that shows the system and fails at its interfaces shows no address.
+// read asks for the system and its interfaces. A BMC that shows the system and fails at its interfaces shows no
+// address.
 func read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (Shown, error) {
 	system, err := bmc.SystemDetail(ctx, target.URI)
 	incomplete := err != nil
@@ -68,7 +71,8 @@ func shown(system redfish.SystemSnapshot, incomplete bool) Shown {
 	}
 	addresses = machineid.Addresses(addresses...)
 	incomplete = incomplete || system.NICsIncomplete || len(addresses) > maxAddresses
-	return Shown{UUID: id.UUID, Serials: machineid.ShownSerials(id.Manufacturer, id.SerialNumber, id.SKU), Addresses: addresses[:min(len(addresses), maxAddresses)], Incomplete: incomplete}
+	return Shown{UUID: id.UUID, Serials: machineid.ShownSerials(id.Manufacturer, id.SerialNumber, id.SKU),
+		Addresses: addresses[:min(len(addresses), maxAddresses)], Incomplete: incomplete}
 }
 
 // Input is what is known before an agent is booted.
@@ -91,7 +95,8 @@ type Output struct {
 	Waits string
 }
 
-// Decide says what is stored before the boot. A BMC that shows neither a serial number nor an address is stored as such.
+// Decide says what is stored before the boot. A BMC that shows neither a serial number nor an address is stored as
+// such.
 func Decide(in Input) Output {
 	switch {
 	case !in.Reading.Reachable() || !in.Fresh:
@@ -108,8 +113,8 @@ func Decide(in Input) Output {
 		s.Incomplete == v.Incomplete && age >= 0 && age < keepFor {
 		return Output{}
 	}
-	return Output{Store: &policyv1alpha1.BMCIdentity{Serials: v.Serials, PhysicalAddresses: v.Addresses, Incomplete: v.Incomplete,
-		ReadAt: metav1.NewMicroTime(in.Reading.At)}}
+	return Output{Store: &policyv1alpha1.BMCIdentity{Serials: v.Serials, PhysicalAddresses: v.Addresses,
+		Incomplete: v.Incomplete, ReadAt: metav1.NewMicroTime(in.Reading.At)}}
 }
 
 // Of is what an inventory keeps of the identity, made where it keeps nothing.

@@ -15,7 +15,8 @@ import (
 )
 
 // Rivals are the other BMCs that show the UUID of a server. One whose object no longer exists is none.
-func Rivals(ctx context.Context, from client.Reader, memory *rivals.Memory, s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory,
+func Rivals(
+	ctx context.Context, from client.Reader, memory *rivals.Memory, s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory,
 ) (left []policyv1alpha1.RivalBMC, err error) {
 	var stored []policyv1alpha1.RivalBMC
 	if inventory != nil && inventory.Identity != nil {

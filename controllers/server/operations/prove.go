@@ -34,8 +34,8 @@ func (d *decision) prove() {
 // Proof is what operation prove has the inventory remember. The second return says why it has not; empty where it has.
 func Proof(in Input) (policyv1alpha1.SettledIdentity, string) {
 	notes := in.Server.Annotations
-	s := policyv1alpha1.SettledIdentity{By: notes[v1alpha1.OperationByAnnotation], Reason: notes[v1alpha1.OperationReasonAnnotation],
-		At: metav1.NewMicroTime(in.Now)}
+	s := policyv1alpha1.SettledIdentity{By: notes[v1alpha1.OperationByAnnotation],
+		Reason: notes[v1alpha1.OperationReasonAnnotation], At: metav1.NewMicroTime(in.Now)}
 	switch {
 	case strings.TrimSpace(s.Reason) == "":
 		return s, "say how the machine is known, in annotation " + v1alpha1.OperationReasonAnnotation

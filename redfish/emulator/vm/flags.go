@@ -52,7 +52,8 @@ func (d Description) smbios(id emulator.Identity) []string {
 	}
 	return append([]string{
 		"-smbios", options("type=0", "vendor", "metalaw", "version", biosVersion),
-		"-smbios", options("type=1", "uuid", id.UUID, "serial", cmp.Or(d.SystemSerial, system), "manufacturer", id.Manufacturer, "product", id.Model),
+		"-smbios", options("type=1", "uuid", id.UUID, "serial", cmp.Or(d.SystemSerial, system), "manufacturer", id.Manufacturer,
+			"product", id.Model),
 		"-smbios", options("type=17", "loc_pfx", dimm.Locator, "manufacturer", dimm.Manufacturer,
 			"serial", dimm.SerialNumber, "part", dimm.PartNumber),
 	}, ofBoard...)

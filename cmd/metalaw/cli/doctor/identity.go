@@ -29,7 +29,8 @@ func (r reader) identities(ctx context.Context) (identityState, error) {
 	return identityState{servers: servers.Items, inventories: inventories.Items}, err
 }
 
-// checkIdentities names the servers whose machine is not proved, by their last reports. A wipe under wipe.identity: Proved refuses them.
+// checkIdentities names the servers whose machine is not proved, by their last reports. A wipe under wipe.identity:
+// Proved refuses them.
 func checkIdentities(v view) finding {
 	const check = "machine identity"
 	if v.identitiesErr != nil {
@@ -53,13 +54,13 @@ func checkIdentities(v view) finding {
 	for _, names := range found {
 		slices.Sort(names)
 	}
-	const remedy = "see condition IdentityUnproven of each; have its BMC show a serial number or an address, inspect it again, or answer for it: " +
-		"metalaw server prove"
-	unproven, other, rival, unknown := found[metalv1alpha1.ReasonMachineUnproven], found[metalv1alpha1.ReasonMachineContradicts],
-		found[metalv1alpha1.ReasonRivalBMC], found[notKnown]
-	message := fmt.Sprintf("%d proved; %d unproven%s; %d whose last report is of another machine, or was refused%s; %d whose UUID another BMC shows%s; "+
-		"%d not known until their next inspection%s", proved, len(unproven), named(unproven), len(other), named(other), len(rival), named(rival),
-		len(unknown), named(unknown))
+	const remedy = "see condition IdentityUnproven of each; have its BMC show a serial number or an address, " +
+		"inspect it again, or answer for it: metalaw server prove"
+	unproven, other := found[metalv1alpha1.ReasonMachineUnproven], found[metalv1alpha1.ReasonMachineContradicts]
+	rival, unknown := found[metalv1alpha1.ReasonRivalBMC], found[notKnown]
+	message := fmt.Sprintf("%d proved; %d unproven%s; %d whose last report is of another machine, or was refused%s; "+
+		"%d whose UUID another BMC shows%s; %d not known until their next inspection%s", proved, len(unproven),
+		named(unproven), len(other), named(other), len(rival), named(rival), len(unknown), named(unknown))
 	if len(unproven)+len(other)+len(rival) > 0 {
 		return finding{check, Warned, message, remedy}
 	}
@@ -88,7 +89,8 @@ func identityOf(s *metalv1alpha1.Server, by map[string]*policyv1alpha1.ServerInv
 			name += " and BMC " + r.Name
 		}
 		return reason, name + ")"
-	case reason == "" && (inventory == nil || inventory.Identity == nil || inventory.Identity.BMC == nil || inventory.Report == nil):
+	case reason == "" && (inventory == nil || inventory.Identity == nil || inventory.Identity.BMC == nil ||
+		inventory.Report == nil):
 		return notKnown, s.Name
 	}
 	return reason, s.Name

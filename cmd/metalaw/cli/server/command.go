@@ -193,20 +193,6 @@ var verbs = []verb{
 			"  {{.}} server retry rack1-07-system-0 --reason 'disk S4EVNX0R is attested' --wait",
 	},
 	{
-		name: "prove", operation: v1alpha1.OperationProve,
-		short: "Answer for the machine of a server: it is the one that reported last, or that reports next",
-		long: "A wipe needs the machine, and not only its UUID. The agent is held against the serial number and the addresses that the BMC " +
-			"shows, and against what was proved before. If the BMC shows neither, condition IdentityUnproven stands, and under " +
-			"wipe.identity: Proved the disks are refused. If a report contradicts, as after a new mainboard, it is refused.\n\n" +
-			"This records that you answer for the machine. If its last report is unproven, that report counts from now on. Else the next " +
-			"report counts, so that this can be said ahead of a repair. A machine that the BMC of another server shows stays refused. " +
-			"It waits for the end unless --wait=false is given. It takes the verb \"prove\" on servers, beside the right to patch " +
-			"them: ClusterRole metalaw-server-prover.",
-		example: "  # Which servers that concerns\n  {{.}} doctor\n\n" +
-			"  {{.}} server prove rack1-07-system-0 --reason 'mainboard replaced, CHG-81'\n\n" +
-			"  {{.}} server prove -l rack=gb200 --reason 'rack label checked against DMI, CHG-82' --yes",
-	},
-	{
 		name: "force", operation: v1alpha1.OperationForce,
 		short: "Move a server into a state past the rules of the policy",
 		long: "The last way out. The server must be able to stay in the state. The manager refuses a state from which a rule would lead it away at " +
@@ -277,5 +263,19 @@ var verbs = []verb{
 			"It takes the verb \"decommission\" on servers, beside the right to patch them: ClusterRole metalaw-server-decommissioner.",
 		example: "  {{.}} server recommission rack1-07-system-0 --reason 'lease extended' --wait\n" +
 			"  {{.}} server uncordon rack1-07-system-0 --reason 'lease extended'",
+	},
+	{
+		name: "prove", operation: v1alpha1.OperationProve,
+		short: "Answer for the machine of a server: it is the one that reported last, or that reports next",
+		long: "A wipe needs the machine, and not only its UUID. The agent is held against the serial number and the addresses that the BMC " +
+			"shows, and against what was proved before. If the BMC shows neither, condition IdentityUnproven stands, and under " +
+			"wipe.identity: Proved the disks are refused. If a report contradicts, as after a new mainboard, it is refused.\n\n" +
+			"This records that you answer for the machine. If its last report is unproven, that report counts from now on. Else the next " +
+			"report counts, so that this can be said ahead of a repair. A machine that the BMC of another server shows stays refused. " +
+			"It waits for the end unless --wait=false is given. It takes the verb \"prove\" on servers, beside the right to patch " +
+			"them: ClusterRole metalaw-server-prover.",
+		example: "  # Which servers that concerns\n  {{.}} doctor\n\n" +
+			"  {{.}} server prove rack1-07-system-0 --reason 'mainboard replaced, CHG-81'\n\n" +
+			"  {{.}} server prove -l rack=gb200 --reason 'rack label checked against DMI, CHG-82' --yes",
 	},
 }
