@@ -40,7 +40,7 @@ func TestDecide(t *testing.T) {
 
 func TestAnUnknownPrefixSaysWhatCanBeDoneToday(t *testing.T) {
 	v := decide(facts{name: "e", mac: "00:11:22:33:44:55", revision: engine.Revision{Name: "default", Version: "1.0.0"}})
-	want := "no row of macprefixes.yaml in bundle default 1.1.0 matches 00:11:22:33:44:55. The rows come with the policy bundle, and cannot be " +
+	want := "no row of macprefixes.yaml in bundle default 1.0.0 matches 00:11:22:33:44:55. The rows come with the policy bundle, and cannot be " +
 		"added to yet; if the device is a BMC, create its BMCSecret and its BMC by hand"
 	if v.message != want {
 		t.Errorf("got  %s\nwant %s", v.message, want)

@@ -39,10 +39,10 @@ func twoWipes(t *testing.T) []client.Object {
 		Report:  &policyv1alpha1.ProbeReport{Entry: 6, AgentVersion: "0.2.0"}}
 	began, ended := metav1.NewTime(noon.Add(-2*time.Hour)), metav1.NewTime(noon.Add(-time.Hour))
 	good := policyv1alpha1.DiskWipe{Path: "/dev/nvme0n1", Serial: "D1", WWID: "eui.1", Manufacturer: "Maker", Model: "P5800X", MediaType: "NVMe", SizeBytes: 800e9,
-		Firmware: "L0310600", Slot: "0000:01:00.0", Transport: "nvme/pcie", State: policyv1alpha1.DiskVerified, Method: "nvme-format+zero", Term: policyv1alpha1.TermPurge,
+		Firmware: "L0310600", Slot: "0000:01:00.0", Transport: "nvme/pcie", State: policyv1alpha1.DiskVerified, Method: "nvme-format-crypto+zero", Term: policyv1alpha1.TermPurge,
 		Steps: []policyv1alpha1.EraseStep{
 			{Method: "nvme-sanitize-block", Result: policyv1alpha1.EraseUnsupported},
-			{Method: "nvme-format", Parameters: "ses=2", Result: policyv1alpha1.EraseSucceeded, Answer: "status 0x0"}, {Method: "zero", Result: policyv1alpha1.EraseSucceeded},
+			{Method: "nvme-format-crypto", Parameters: "ses=2", Result: policyv1alpha1.EraseSucceeded, Answer: "status 0x0"}, {Method: "zero", Result: policyv1alpha1.EraseSucceeded},
 		},
 		Verification: &policyv1alpha1.EraseVerification{Kind: policyv1alpha1.VerifiedZeros, ReadBytes: 800e9, Passed: true, Limits: "cells that the drive retired cannot be read"},
 		StartedAt:    &began, FinishedAt: &ended}
@@ -103,9 +103,9 @@ const lastCertificate = `Certificate of sanitization: D1
   Firmware       L0310600
   Slot           0000:01:00.0
   Path           /dev/nvme0n1 nvme/pcie
-  Method         nvme-format+zero
+  Method         nvme-format-crypto+zero
   Step           nvme-sanitize-block Unsupported
-  Step           nvme-format ses=2 Succeeded (status 0x0)
+  Step           nvme-format-crypto ses=2 Succeeded (status 0x0)
   Step           zero Succeeded
   Verification   Zeros, all of it read, passed
   Limits         cells that the drive retired cannot be read
