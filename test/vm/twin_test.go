@@ -20,7 +20,7 @@ import (
 func (w *world) unmanaged(of machine, disk vm.Disk, serial string) machine {
 	GinkgoHelper()
 	d := of.Description()
-	d.Name += "-twin"
+	d.Name += fmt.Sprintf("-twin%d", len(w.vms))
 	d.SerialNumber, d.Disks = serial, []vm.Disk{disk}
 	d.NICs = []vm.NIC{{MACAddress: fmt.Sprintf("00:16:3e:77:00:%02x", len(w.vms))}}
 	spec, guest := w.backend.Machine(d)
