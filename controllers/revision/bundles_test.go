@@ -33,7 +33,7 @@ func TestHeadsWithTheSameContentShareARevision(t *testing.T) {
 		slim(cm)
 		cm.Labels[policyv1alpha1.BundleLabel] = "default"
 		for name, text := range cm.Data {
-			cm.Data[name] = strings.ReplaceAll(text, "name: fleet\n", "name: default\n")
+			cm.Data[name] = strings.NewReplacer("name: fleet\n", "name: default\n", "version: 1.0.0\n", "version: 1.1.0\n").Replace(text)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -5,7 +5,6 @@ package server
 import (
 	"bytes"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,10 +26,10 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"names and a state":         {request{names: []string{"a"}, state: "Error", reason: "r"}, "--state narrows -l and --all; servers that are named are asked in whatever state they are"},
 		"no reason":                 {request{all: true, reason: " "}, "--reason is required: an operator who finds the server later wants to know why"},
 		"a reason that is too long": {request{all: true, reason: strings.Repeat("ä", 1025)}, "--reason has 1025 characters; the API takes 1024"},
-		"force without a state":     {request{verb: verbNamed("force"), all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
-		"a disk of many servers":    {request{verb: verbNamed("attest"), all: true, reason: "r"}, "name one server: the one that has, or had, the disk"},
-		"no disk":                   {request{verb: verbNamed("attest"), names: []string{"a"}, reason: "r"}, "--disk is required: the serial number, WWID or name of the disk"},
-		"a disk that became what":   {request{verb: verbNamed("attest"), names: []string{"a"}, disk: "S1", method: "sold", reason: "r"}, `--method is "sold"; write destroy or removed`},
+		"force without a state":     {request{verb: verbNamed(t, "force"), all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
+		"a disk of many servers":    {request{verb: verbNamed(t, "attest"), all: true, reason: "r"}, "name one server: the one that has, or had, the disk"},
+		"no disk":                   {request{verb: verbNamed(t, "attest"), names: []string{"a"}, reason: "r"}, "--disk is required: the serial number, WWID or name of the disk"},
+		"a disk that became what":   {request{verb: verbNamed(t, "attest"), names: []string{"a"}, disk: "S1", method: "sold", reason: "r"}, `--method is "sold"; write destroy or removed`},
 		"a wait without time":       {request{all: true, reason: "r", wait: true}, "--timeout must be more than 0"},
 		"a timeout without a wait":  {request{all: true, reason: "r", timed: true}, "--timeout is how long --wait waits, and --wait is not asked for"},
 		"a name of another kind":    {request{names: []string{"bmc/a"}, reason: "r"}, `"bmc/a" is the name of no server; write NAME, or server/NAME`},
@@ -120,12 +119,12 @@ func TestWhenSomebodyHasToConfirm(t *testing.T) {
 		request request
 		want    bool
 	}{
-		"not for servers that were named":  {request{verb: verbNamed("retry"), names: []string{"a", "b"}}, false},
-		"for a selector":                   {request{verb: verbNamed("retry"), selector: "a=b"}, true},
-		"for all":                          {request{verb: verbNamed("retry"), all: true}, true},
-		"for a force of one server":        {request{verb: verbNamed("force"), names: []string{"a"}}, true},
-		"not where that was said before":   {request{verb: verbNamed("force"), all: true, yes: true}, false},
-		"not where nothing will be stored": {request{verb: verbNamed("retry"), all: true, dryRun: true}, false},
+		"not for servers that were named":  {request{verb: verbNamed(t, "retry"), names: []string{"a", "b"}}, false},
+		"for a selector":                   {request{verb: verbNamed(t, "retry"), selector: "a=b"}, true},
+		"for all":                          {request{verb: verbNamed(t, "retry"), all: true}, true},
+		"for a force of one server":        {request{verb: verbNamed(t, "force"), names: []string{"a"}}, true},
+		"not where that was said before":   {request{verb: verbNamed(t, "force"), all: true, yes: true}, false},
+		"not where nothing will be stored": {request{verb: verbNamed(t, "retry"), all: true, dryRun: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.request.asksFirst(); got != c.want {
@@ -133,9 +132,4 @@ func TestWhenSomebodyHasToConfirm(t *testing.T) {
 			}
 		})
 	}
-}
-
-// verbNamed is the verb of a name.
-func verbNamed(name string) verb {
-	return verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })]
 }
