@@ -96,14 +96,17 @@ func (d *blockDisk) Lane() string { return d.lane }
 
 // Erase implements Disk.
 func (d *blockDisk) Erase(ctx context.Context, order EraseOrder) (outcome EraseOutcome, err error) {
+	var prepared []policyv1alpha1.EraseStep
+	defer func() { outcome.Steps = append(prepared, outcome.Steps...) }()
 	for _, prepare := range d.prepare {
 		step, err := prepare(ctx, order)
 		if err != nil {
-			return EraseOutcome{Steps: []policyv1alpha1.EraseStep{step}}, fmt.Errorf("%s not erased: %w", d.info.Path,
+			prepared = append(prepared, step)
+			return EraseOutcome{}, fmt.Errorf("%s not erased: %w", d.info.Path,
 				err)
 		}
 		if step.Method != "" {
-			defer func() { outcome.Steps = append([]policyv1alpha1.EraseStep{step}, outcome.Steps...) }()
+			prepared = append(prepared, step)
 		}
 	}
 	if err := d.guard(); err != nil {

@@ -3,6 +3,7 @@
 package metalprobe
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -212,8 +213,6 @@ func doubt(f DiskFacts, transport string) string {
 			return why
 		}
 	}
-	reserves := isNVMe(f.Name) || (strings.HasPrefix(f.Name, "sd") && transport != transportSATA &&
-		transport != transportUSB)
 	switch {
 	case transport == transportVirtio && !f.VirtualMachine:
 		return "it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so"
@@ -224,12 +223,20 @@ func doubt(f DiskFacts, transport string) string {
 		return fmt.Sprintf("it is in the enclosure %s, which is not known to be a part of this machine", f.Enclosure)
 	case f.Sanitizing: // the other doubts are asked about when it has ended
 		return ""
-	case reserves && f.Reservation == drive.ReservationHeld:
-		return "a host holds a reservation of it, or is registered for one; release it"
-	case reserves && f.Reservation != drive.ReservationNone:
-		return "the drive did not say whether a host has reserved it"
 	}
-	return f.HiddenUnknown
+	return cmp.Or(reserved(f, transport), f.HiddenUnknown)
+}
+
+// reserved says that a host has reserved the disk, or that this is not known; empty for a disk that knows no reservations.
+func reserved(f DiskFacts, transport string) string {
+	scsi := strings.HasPrefix(f.Name, "sd") && transport != transportSATA && transport != transportUSB
+	switch {
+	case !scsi && !isNVMe(f.Name), f.Reservation == drive.ReservationNone:
+		return ""
+	case f.Reservation == drive.ReservationHeld:
+		return "a host holds a reservation of it, or is registered for one; release it"
+	}
+	return "the drive did not say whether a host has reserved it"
 }
 
 // notFixed says why a disk is left alone although nothing refuses it; empty for a fixed one. A SATA disk in a hot-swap

@@ -124,7 +124,7 @@ func without(t testing.TB, version, migrate string) *bundle.Bundle {
 	return changed(t, version, func(text string) string {
 		text = text[:strings.Index(text, "  Cleanup:\n")] + text[strings.Index(text, "  Parked:\n"):]
 		text = strings.NewReplacer("to: Cleanup,", "to: Error,", "Initial, Cleanup]", "Initial]", "Released, Cleanup, Maint", "Released, Maint").Replace(text)
-		text = regexp.MustCompile("  Wipe[A-Za-z]+: .*\n").ReplaceAllString(text, "")
+		text = regexp.MustCompile("  (Wipe[A-Za-z]+|OnlyExcused): .*\n").ReplaceAllString(text, "")
 		return text + migrate + "\n"
 	})
 }

@@ -148,7 +148,8 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err != nil {
 		return nil, err
 	}
-	v.heldBack = restored.Waits(server, v.inventory) || hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
+	v.heldBack = restored.Waits(server, v.inventory) || hold.Destructive() ||
+		meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -18,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -117,8 +119,9 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 			shadow, s := changed(t, "3.0.0", c.lifecycle), &seer{}
 			c.settings(&shadow.Settings)
 			pinnedTo(good)(c.server)
+			metav1.SetMetaDataAnnotation(&c.server.ObjectMeta, v1alpha1.ReleasedCountedAnnotation, "9h")
 			v := visitOf(t, c.server, &rules{target: good, shadow: []*bundle.Bundle{shadow}}, s)
-			v.inventory = c.inventory
+			v.counted, v.inventory = counted.Time(10*time.Hour), c.inventory
 			v.makeFacts()
 			v.Decide()
 			gateShell{v}.settle()

@@ -107,11 +107,11 @@ func TestAMomentIsTheSameForEachCall(t *testing.T) {
 func TestAKilledLeaderCountsFiveMinutesWithinSeven(t *testing.T) {
 	const grace, starts, awaits = 5 * time.Minute, 2 * time.Second, 17 * time.Second
 	var stored, released counted.Time
-	var real time.Duration
-	for real < time.Hour {
+	var passed time.Duration
+	for passed < time.Hour {
 		p := newProcess()
-		for begun := real; real < begun+time.Minute; real += time.Second {
-			p.ran = real - begun
+		for begun := passed; passed < begun+time.Minute; passed += time.Second {
+			p.ran = passed - begun
 			switch ran := p.ran; {
 			case ran == starts:
 				p.Await(stored)
@@ -120,11 +120,11 @@ func TestAKilledLeaderCountsFiveMinutesWithinSeven(t *testing.T) {
 				stored = counted.Parse(p.Now().String())
 			}
 			if released == 0 && p.Now() != 0 {
-				released, real, begun = p.Now(), 0, begun-real
+				released, passed, begun = p.Now(), 0, begun-passed
 			}
 			if age, ok := p.Now().Since(released); ok && released != 0 && age >= grace {
-				if real < grace || real > 7*time.Minute {
-					t.Errorf("the grace was over after %s", real)
+				if passed < grace || passed > 7*time.Minute {
+					t.Errorf("the grace was over after %s", passed)
 				}
 				return
 			}

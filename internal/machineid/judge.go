@@ -167,11 +167,8 @@ func (c *comparison) contradiction() string {
 		}
 	}
 	serialAgrees := c.bmcSerial != "" || c.provedSerial != ""
-	for _, address := range c.addresses {
-		other := c.showing(func(o *Other) []string { return o.Addresses }, Address, address)
-		if other != "" && !serialAgrees && !slices.Contains(c.bmcAddresses, address) {
-			return fmt.Sprintf("address %s is that of %s", address, other)
-		}
+	if why := c.otherAddress(); why != "" && !serialAgrees {
+		return why
 	}
 	if c.Identity != nil && c.Identity.Settled != nil {
 		return ""
@@ -181,6 +178,17 @@ func (c *comparison) contradiction() string {
 	}
 	if !serialAgrees && c.strangeAddresses() {
 		return fmt.Sprintf("the BMC shows the addresses %s, and it has %s", few(c.bmcAddresses), few(c.addresses))
+	}
+	return ""
+}
+
+// otherAddress says that the BMC of another server shows an address of the report, and its own does not.
+func (c *comparison) otherAddress() string {
+	for _, address := range c.addresses {
+		other := c.showing(func(o *Other) []string { return o.Addresses }, Address, address)
+		if other != "" && !slices.Contains(c.bmcAddresses, address) {
+			return fmt.Sprintf("address %s is that of %s", address, other)
+		}
 	}
 	return ""
 }

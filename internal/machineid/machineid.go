@@ -5,6 +5,7 @@
 package machineid
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net"
 	"slices"
@@ -56,7 +57,7 @@ func Address(raw string) string {
 	if err != nil || len(octets) != 6 || octets[0]&0x03 != 0 {
 		return ""
 	}
-	if zero := [6]byte{}; string(octets) == string(zero[:]) {
+	if zero := [6]byte{}; bytes.Equal(octets, zero[:]) {
 		return ""
 	}
 	return net.HardwareAddr(octets).String()

@@ -81,8 +81,8 @@ func shows(tree kernel.Tree, disk string) bool {
 	if visible(disk) {
 		return true
 	}
-	path := multipathPath.FindStringSubmatch(disk)
-	return path != nil && visible(path[1]+path[2])
+	parts := multipathPath.FindStringSubmatch(disk)
+	return len(parts) > 2 && visible(parts[1]+parts[2])
 }
 
 // reaches says that a disk, or a hidden path to one, hangs below a controller.

@@ -5,7 +5,7 @@ package holders
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +32,7 @@ type Kernel struct{}
 
 // Write implements Changer.
 func (Kernel) Write(name, value string) error {
-	file, err := os.OpenFile(filepath.Join("/", name), os.O_WRONLY, 0)
+	file, err := os.OpenFile("/"+strings.TrimPrefix(name, "/"), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

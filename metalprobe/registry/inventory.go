@@ -203,13 +203,6 @@ func storeReport(
 		if asks.FailHidden && !again && g.purpose == metalv1alpha1.ProbePurposeProbe && hasBMC(g.server) {
 			stored.BMCStorageWanted = &metav1.MicroTime{Time: now} // the blank check waits for it
 		}
-		if again {
-			same := former.Digest == digest && former.Purpose == purpose && former.Unauthenticated == g.unauthenticated &&
-				former.AgentVersion == report.AgentVersion
-			if age := now.Sub(former.ReceivedAt.Time); same && age >= 0 && age < refreshAfter {
-				return nil
-			}
-		}
 		next := &policyv1alpha1.ProbeReport{
 			ReceivedAt:      metav1.NewMicroTime(now),
 			Entry:           g.entry,
@@ -219,10 +212,20 @@ func storeReport(
 			Digest:          digest,
 			Data:            *data.DeepCopy(),
 		}
+		if again && saysAgain(former, next) {
+			return nil
+		}
 		note(stored, next)
 		stored.Report = next
 		return nil
 	}
+}
+
+// saysAgain says that a report of the same entry tells nothing new, and comes soon after the one that is stored.
+func saysAgain(former, next *policyv1alpha1.ProbeReport) bool {
+	age := next.ReceivedAt.Sub(former.ReceivedAt.Time)
+	return former.Digest == next.Digest && former.Purpose == next.Purpose && former.Unauthenticated == next.Unauthenticated &&
+		former.AgentVersion == next.AgentVersion && age >= 0 && age < refreshAfter
 }
 
 // note compares a report with the one before it, and keeps that where the hardware differs. A later report of the same boot, in

@@ -108,11 +108,11 @@ func (a archive) ofEntry(ctx context.Context, stored *policyv1alpha1.ServerInven
 		return nil, nil
 	}
 	var there policyv1alpha1.SanitizationRecord
-	err := a.Live.Get(ctx, client.ObjectKey{Name: last.Name}, &there)
-	if client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(a.Live.Get(ctx, client.ObjectKey{Name: last.Name}, &there))
+	if err != nil {
 		return nil, fmt.Errorf("reading record %s: %w", last.Name, err)
 	}
-	if err != nil || there.Spec.Entry != entry || there.Spec.Voids != nil {
+	if there.Name == "" || there.Spec.Entry != entry || there.Spec.Voids != nil {
 		return nil, nil
 	}
 	return last.DeepCopy(), nil

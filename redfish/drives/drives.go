@@ -105,14 +105,21 @@ func readDrive(r Resource, volumes volumeSet) (Drive, string) {
 		return d, notOurs
 	case state != "" && !strings.EqualFold(state, "Enabled") && !(standby && d.BehindVolume):
 		return d, "its state is " + clean(state, maxProtocol)
-	case d.Serial == "" && d.CapacityBytes == 0 && d.Model == "":
-		return d, notOurs // an empty bay of a BMC that shows no state
-	case d.Serial == "":
-		return d, "it has no serial number"
-	case d.CapacityBytes == 0:
-		return d, "it has no capacity"
 	}
-	return d, ""
+	return d, d.lacks()
+}
+
+// lacks says what a drive lacks to count; empty where it lacks nothing.
+func (d *Drive) lacks() string {
+	switch {
+	case d.Serial == "" && d.CapacityBytes == 0 && d.Model == "":
+		return notOurs // an empty bay of a BMC that shows no state
+	case d.Serial == "":
+		return "it has no serial number"
+	case d.CapacityBytes == 0:
+		return "it has no capacity"
+	}
+	return ""
 }
 
 func usb(uri string, body doc) bool {

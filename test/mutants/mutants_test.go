@@ -106,7 +106,8 @@ func (m mutant) try(t *testing.T) (output string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
-	run := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=2m", "-overlay="+overlay, "-run=^"+m.test+"$", m.in) //nolint:gosec // the table above
+	run := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=2m",
+		"-overlay="+overlay, "-run=^"+m.test+"$", m.in)
 	run.Dir = root
 	told, err := run.CombinedOutput()
 	return string(told), err

@@ -62,12 +62,13 @@ func IdentityStanding(bmc string, inventory *policyv1alpha1.ServerInventory) (re
 	case verdict.Kind == machineid.Contradicts:
 		return v1alpha1.ReasonMachineContradicts, fmt.Sprintf("Its last report is of another machine: %s. "+
 			"A wipe of it is refused. Inspect it again, or answer for it: metalaw server prove", verdict.Reason)
-	case verdict.Proves() && (inventory.Report.Identity == nil ||
-		inventory.Report.Identity.Verdict != policyv1alpha1.IdentityUnproven || id.Proved != nil && id.Proved.By != ""):
+	}
+	why, judged := verdict.Reason, inventory.Report.Identity
+	doubted := judged != nil && judged.Verdict == policyv1alpha1.IdentityUnproven
+	if verdict.Proves() && (!doubted || id.Proved != nil && id.Proved.By != "") {
 		return "", ""
 	}
-	why := verdict.Reason
-	if judged := inventory.Report.Identity; judged != nil && judged.Verdict == policyv1alpha1.IdentityUnproven {
+	if doubted {
 		why = judged.Reason
 	}
 	return v1alpha1.ReasonMachineUnproven, fmt.Sprintf("Nothing proves its machine: %s. "+

@@ -55,16 +55,8 @@ func Attestation(in Input) (Answer, string) {
 	a := Answer{AttestedDisk: policyv1alpha1.AttestedDisk{Method: policyv1alpha1.AttestMethod(notes[v1alpha1.AttestMethodAnnotation]),
 		At: metav1.NewMicroTime(in.Now), By: notes[v1alpha1.OperationByAnnotation], Reason: notes[v1alpha1.OperationReasonAnnotation]}}
 	named := notes[v1alpha1.AttestDiskAnnotation]
-	switch {
-	case a.Method != policyv1alpha1.AttestDestroy && a.Method != policyv1alpha1.AttestRemoved:
-		return a, fmt.Sprintf("%q is no method; annotation %s is %s or %s", a.Method, v1alpha1.AttestMethodAnnotation,
-			policyv1alpha1.AttestDestroy, policyv1alpha1.AttestRemoved)
-	case named == "":
-		return a, "name the disk by its wwid, serial number or name, in annotation " + v1alpha1.AttestDiskAnnotation
-	case strings.TrimSpace(a.Reason) == "":
-		return a, "say why, in annotation " + v1alpha1.OperationReasonAnnotation
-	case a.By == "":
-		return a, "who asks is not known, because the admission webhook was not asked"
+	if lacks := a.lacks(named); lacks != "" {
+		return a, lacks
 	}
 	known := disksOf(inv)
 	found := slices.DeleteFunc(slices.Clone(known), func(d policyv1alpha1.CustodyDisk) bool {
@@ -91,6 +83,22 @@ func Attestation(in Input) (Answer, string) {
 	}
 	a.CustodyDisk = found[0]
 	return a, ""
+}
+
+// lacks says what a request does not say; empty where it says all.
+func (a *Answer) lacks(named string) string {
+	switch {
+	case a.Method != policyv1alpha1.AttestDestroy && a.Method != policyv1alpha1.AttestRemoved:
+		return fmt.Sprintf("%q is no method; annotation %s is %s or %s", a.Method, v1alpha1.AttestMethodAnnotation,
+			policyv1alpha1.AttestDestroy, policyv1alpha1.AttestRemoved)
+	case named == "":
+		return "name the disk by its wwid, serial number or name, in annotation " + v1alpha1.AttestDiskAnnotation
+	case strings.TrimSpace(a.Reason) == "":
+		return "say why, in annotation " + v1alpha1.OperationReasonAnnotation
+	case a.By == "":
+		return "who asks is not known, because the admission webhook was not asked"
+	}
+	return ""
 }
 
 // hiddenAnswer is an answer for storage that no disk shows. It needs no mark: it may come before the policy asks for

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,11 +30,8 @@ func (r *record) recordMove() {
 	s := r.s
 	l := s.Status.Lifecycle
 	first := l == nil
-	if first && (r.Decision.Halt != nil || r.Decision.To == "") {
-		return
-	}
-	if !first && !r.Decision.Moves() && r.Decision.Rule != v1alpha1.RuleAdopted && r.Decision.Rule != v1alpha1.RuleRestored {
-		if r.Clock != nil {
+	if !enters(r.Decision, first) {
+		if !first && r.Clock != nil {
 			l.Clock = r.Clock
 		}
 		return
@@ -43,10 +41,7 @@ func (r *record) recordMove() {
 		l = &v1alpha1.LifecycleStatus{Marks: policies.MarksOf(r.inherited()), Entry: policies.LastEntry(r.Inventory)}
 		s.Status.Lifecycle = l
 	}
-	rule := r.Decision.Rule
-	if rule == "" {
-		rule = RuleStarted
-	}
+	rule := cmp.Or(r.Decision.Rule, RuleStarted)
 	now := metav1.NewMicroTime(r.Now)
 	uncounted := !first && policies.HiddenAlone(r.Observation) // of the entry that it leaves
 	from := s.Status.State
@@ -59,12 +54,7 @@ func (r *record) recordMove() {
 	if doubt := restored.On(r.Inventory); rule == v1alpha1.RuleRestored && doubt != nil {
 		l.RestoredInspection = doubt.InspectSince
 	}
-	switch {
-	case r.Decision.ResetRetries || r.Decision.Stable:
-		l.Retries = 0
-	case r.Decision.Retry:
-		l.Retries++
-	}
+	l.Retries = retries(r.Decision, l.Retries)
 	r.entered = true
 	if rule == v1alpha1.RuleAdopted {
 		from = ""
@@ -75,6 +65,25 @@ func (r *record) recordMove() {
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
+}
+
+// enters says that a decision makes a new entry: a move, a takeover, an inspection after a restore, or the first state.
+func enters(d engine.Decision, first bool) bool {
+	if first {
+		return d.Halt == nil && d.To != ""
+	}
+	return d.Moves() || d.Rule == v1alpha1.RuleAdopted || d.Rule == v1alpha1.RuleRestored
+}
+
+// retries is how many retries there were since the last stable state.
+func retries(d engine.Decision, before int32) int32 {
+	switch {
+	case d.ResetRetries || d.Stable:
+		return 0
+	case d.Retry:
+		return before + 1
+	}
+	return before
 }
 
 // recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.

@@ -213,7 +213,7 @@ func (r *Reader) store(
 		return cached.BMCStorage, nil
 	}
 	stored := &policyv1alpha1.ServerInventory{}
-	if err := r.Options.Reader.Get(ctx, types.NamespacedName{Name: cached.Name}, stored); err != nil {
+	if err := r.Reader.Get(ctx, types.NamespacedName{Name: cached.Name}, stored); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	next, write := Result(stored.BMCStorage, wish, a)

@@ -21,6 +21,6 @@ func Wall(t time.Time, by time.Duration) time.Time {
 	if *wall&monotonic == 0 {
 		return t.Add(by)
 	}
-	*wall += uint64(by/time.Second) << secondBits //nolint:gosec // A step back wraps around, as it is meant to.
+	*wall += uint64(by/time.Second) << secondBits // a step back wraps around, as it is meant to
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +65,11 @@ func array(disk, device string) error {
 	for _, step := range []struct {
 		request uintptr
 		data    unsafe.Pointer
-	}{{mdSetArrayInfo, unsafe.Pointer(&info)}, {mdAddNewDisk, unsafe.Pointer(&member)}, {mdRunArray,
-		unsafe.Pointer(&run)}} {
+	}{
+		{mdSetArrayInfo, unsafe.Pointer(&info)}, //nolint:gosec // the kernel takes a pointer
+		{mdAddNewDisk, unsafe.Pointer(&member)}, //nolint:gosec // the same
+		{mdRunArray, unsafe.Pointer(&run)},      //nolint:gosec // the same
+	} {
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, md.Fd(), step.request, uintptr(step.data)); errno != 0 {
 			return fmt.Errorf("RAID request %#x: %w", step.request, errno)
 		}
@@ -84,7 +88,7 @@ func mapping(device, name string) error {
 		return err
 	}
 	size, err := disk.Seek(0, 2)
-	if err = errors.Join(err, disk.Close()); err != nil {
+	if err := errors.Join(err, disk.Close()); err != nil {
 		return err
 	}
 	control, err := os.OpenFile("/dev/mapper/control", os.O_RDWR, 0)
@@ -93,10 +97,10 @@ func mapping(device, name string) error {
 	}
 	defer func() { _ = control.Close() }()
 	// struct dm_target_spec: the whole, of type linear, and its parameters.
-	target := make([]byte, 40)
-	binary.LittleEndian.PutUint64(target[8:], uint64(size/sector))
-	copy(target[24:], "linear")
-	target = append(target, fmt.Sprintf("%d:%d 0\x00", unix.Major(below), unix.Minor(below))...)
+	spec := make([]byte, 40)
+	binary.LittleEndian.PutUint64(spec[8:], uint64(size/sector))
+	copy(spec[24:], "linear")
+	target := slices.Concat(spec, fmt.Appendf(nil, "%d:%d 0\x00", unix.Major(below), unix.Minor(below)))
 	for _, step := range []struct {
 		request uintptr
 		data    []byte
@@ -109,8 +113,8 @@ func mapping(device, name string) error {
 		binary.LittleEndian.PutUint32(request[20:], step.targets)
 		copy(request[48:], name)
 		copy(request[dmSize:], step.data)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), step.request,
-			uintptr(unsafe.Pointer(&request[0]))); errno != 0 {
+		argument := uintptr(unsafe.Pointer(&request[0])) //nolint:gosec // the kernel takes a pointer
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), step.request, argument); errno != 0 {
 			return fmt.Errorf("mapping request %#x: %w", step.request, errno)
 		}
 	}

@@ -100,7 +100,8 @@ func checkHidden(v view) finding {
 		parts = append(parts, fmt.Sprintf("not known of %d servers without a report of the new form: %s", len(fleet.Unknown), list(fleet.Unknown)))
 	}
 	if len(doubtful) > 0 {
-		parts = append(parts, fmt.Sprintf("%d servers have removable disks, and how they are attached is not known: %s", len(doubtful), list(doubtful)))
+		parts = append(parts, fmt.Sprintf("%d servers have removable disks, and how they are attached is not known: %s",
+			len(doubtful), list(doubtful)))
 	}
 	if len(parts) == 0 {
 		return finding{check, Passed, "no agent and no BMC names storage that no disk shows", ""}

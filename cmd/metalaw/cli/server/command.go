@@ -24,8 +24,8 @@ func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
 	group := terminal.Group(&cobra.Command{
 		Use: "server",
-		Short: "Ask something of servers: retry, release, undo-release, sanitize, attest, prove, force, declare-clean, park, unpark, cordon, uncordon, " +
-			"decommission, recommission",
+		Short: "Ask something of servers: retry, release, undo-release, sanitize, attest, prove, force, declare-clean, park, unpark, " +
+			"cordon, uncordon, decommission, recommission",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason. Admission records who asked. The manager does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +
