@@ -39,8 +39,8 @@ func TestEachShippedBundleHasAVersionOfItsOwn(t *testing.T) {
 	}
 	want := map[string]string{
 		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-023dbdffc8": "shipped",
-		"default-1.0.0-ef12f5a6b5": "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-74acd8fa9c": "shipped",
-		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-4b8d044c47": "shipped",
+		"default-1.0.0-ef12f5a6b5": "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "shipped",
+		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-9ceb24460d": "shipped",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("a changed bundle needs a new version, and its former content in policies/former:\n got %v\nwant %v", got, want)

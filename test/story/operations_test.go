@@ -138,7 +138,8 @@ var _ = Describe("Reports that do not prove anything", func() {
 
 	It("refuses one that is forged, one of another server, and one of an entry that is over", func(ctx SpecContext) {
 		hung := func(s *emulator.MachineSpec) { s.Delays = emulator.Delays{Boot: time.Hour} } // it never reports by itself
-		victim, other := theWorld.machine(ctx, hung), theWorld.machine(ctx, hung)
+		lists := func(m *emulator.Machine) { m.Inject(emulator.StorageMissing()) }            // no drive that this report would have to show
+		victim, other := theWorld.machine(ctx, hung, lists), theWorld.machine(ctx, hung, lists)
 		for _, m := range []*emulator.Machine{victim, other} {
 			Eventually(state(ctx, serverOf(m))).Should(HavePrefix("Discovery/"))
 		}

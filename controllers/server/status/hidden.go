@@ -32,7 +32,7 @@ func hiddenStorage(inventory *policyv1alpha1.ServerInventory, w bundle.Wipe, ins
 	if names := hidden.Doubtful(inventory); len(names) > 0 && w.Removable != bundle.RemovableErase {
 		return v1alpha1.ReasonRemovableInDoubt,
 			"How these removable disks are attached is not known: " + strings.Join(names, ", ") + ". No wipe erases them " +
-				"(wipe.removable: Leave). If they are fixed, name them in wipe.allowed, or promote wipe.removable: Erase."
+				"(wipe.removable: Leave), and under Erase a wipe fails for them. Take them out, or name them in wipe.excused."
 	}
 	return "", ""
 }
