@@ -80,7 +80,7 @@ type ClaimFacts struct {
 type ProbeFacts struct {
 	Entry     int64 `fact:"entry" quiet:"-1" doc:"The entry that the last report belongs to; -1 without a report."`
 	Complete  bool  `fact:"complete" doc:"The last report was accepted and is complete."`
-	DataFound bool  `fact:"dataFound" doc:"The report of this entry shows a disk that offer.accepts refuses, or hidden storage under wipe.hidden: Fail."`
+	DataFound bool  `fact:"dataFound" doc:"The report of this entry shows a disk that offer.accepts refuses, or hidden storage that fails a wipe."`
 }
 
 // WipeFacts is the progress and the proof of an erase.

@@ -100,9 +100,9 @@ func bundleFields() object {
 			"acceptDriveErase": truth("a verified erase by the drive's own command stands, without an overwrite after it"),
 			"minimumTerm":      words("the term of NIST SP 800-88 that each disk must reach", "", "Clear", "Purge"),
 			"namespaces":       mapping(words("a stronger term for disks that a claim of this namespace held", "Clear", "Purge")),
-			"excused":          list(text("a disk that is left as it is without failing the wipe, by wwid, serial number or model; " +
+			"excused": list(text("a disk that is left as it is without failing the wipe, by wwid, serial number or model; " +
 				"hidden storage by its PCI numbers, slot or serial number")),
-			"allowed":          list(text("a disk that is erased although other machines may share it, by wwid, serial number or model")),
+			"allowed": list(text("a disk that is erased although other machines may share it, by wwid, serial number or model")),
 		}),
 		"maintenance":  maintenanceFields(),
 		"decommission": decommissionFields(),

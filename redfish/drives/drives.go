@@ -106,7 +106,8 @@ func readDrive(r Resource, volumes volumeSet) (Drive, string) {
 	case state != "" && !strings.EqualFold(state, "Enabled") && !(standby && d.BehindVolume):
 		return d, "its state is " + clean(state, maxProtocol)
 	}
-	return d, d.lacks()
+	lacks := d.lacks()
+	return d, lacks
 }
 
 // lacks says what a drive lacks to count; empty where it lacks nothing.
