@@ -101,10 +101,10 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		}), ", clears: [Dirty]", ""),
 		Entry("rule 3: taking a failed wipe for a proof", "ClearOnlyOnProof", at("Cleanup", func(f *policies.Facts) {
 			f.Claim.Released, f.Wipe.Failed, f.Lifecycle.Marks = true, true, []string{policies.MarkDirty}
-		}), wipeFailed, "", "== lifecycle.entry && wipe.verified", "== lifecycle.entry && (wipe.verified || wipe.failed)"),
+		}), wipeFailed, "", "== lifecycle.entry && wipe.verified && !", "== lifecycle.entry && (wipe.verified || wipe.failed) && !"),
 		Entry("rule 3: taking another entry's wipe for a proof", "ClearOnlyOnProof", at("Cleanup", func(f *policies.Facts) {
 			f.Claim.Released, f.Wipe.Verified, f.Wipe.Entry, f.Lifecycle.Marks = true, true, 6, []string{policies.MarkDirty}
-		}), "wipe.entry == lifecycle.entry && wipe.verified", "wipe.verified"),
+		}), "wipe.entry == lifecycle.entry && wipe.verified && !", "wipe.verified && !"),
 		Entry("rule 3: forgetting the holder of a server that is Dirty", "ForgetOnlyWhenClean", at("Available", func(f *policies.Facts) {
 			f.Lifecycle.Marks = []string{policies.MarkDirty}
 		}), "    - {rule: DataFound,       to: Initial,  when: dirty}\n", "", "- {do: ForgetHolder, when: \"!dirty && !held\"}", "- ForgetHolder"),
