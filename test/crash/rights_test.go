@@ -43,6 +43,8 @@ var rare = map[right]string{
 	"patch policyrevisions.policy.metalaw.dev":          "a promotion, of which the run has none",
 	"get sanitizationrecords.policy.metalaw.dev":        "a manager that died between the record of a wipe and the end of the wipe left one",
 	"patch serverreadinessrules.metal.ironcore.dev":     "the finalizer of a readiness rule, of which the run has none",
+	"create fleetcontrols.policy.metalaw.dev":           freezing,
+	"patch fleetcontrols.policy.metalaw.dev":            freezing,
 	"create configmaps":                                 granting,
 	"update configmaps":                                 granting,
 	"get servermaintenances.metal.ironcore.dev":         granting,
@@ -56,6 +58,8 @@ var rare = map[right]string{
 }
 
 const granting = "a manager with --maintenance=on, which that of the run has not; test/story kills one at each of these writes"
+
+const freezing = "a restored store, after which the manager freezes the fleet; test/restored restores one"
 
 const enforcement = "clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it of whoever makes an owned object"
 
