@@ -74,8 +74,9 @@ var _ = Describe("A long life", func() {
 			served += n
 		}
 		Expect(served).To(BeNumerically(">=", soaked), "claims served: fewer say nothing")
-		// What stays open of connections differs by a few from one moment of rest to the next, whatever was served.
-		Expect(end.goroutines).To(BeNumerically("<=", rest.goroutines+max(16, float64(served)/4)),
+		// What stays open of connections differs from one moment of rest to the next, whatever was served: power, identity and drives
+		// are read beside each other, and a connection that is kept has two goroutines.
+		Expect(end.goroutines).To(BeNumerically("<=", rest.goroutines+max(4*soaked, float64(served)/4)),
 			"goroutines at rest: fewer than one more for four claims")
 		if lasts >= longSoak {
 			third := len(samples) / 3
