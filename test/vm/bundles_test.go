@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision"
@@ -69,6 +70,12 @@ func promote(ctx context.Context, b *bundle.Bundle) {
 	for file, data := range b.Files {
 		cm.Data[file] = string(data)
 	}
+	Expect(client.IgnoreNotFound(admin.Delete(ctx, cm.DeepCopy()))).To(Succeed())
+	Eventually(func() policyv1alpha1.LabelledStage {
+		r := &policyv1alpha1.PolicyRevision{}
+		Expect(client.IgnoreNotFound(admin.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, r))).To(Succeed())
+		return r.Status.LabelledStage
+	}).WithTimeout(soon).ShouldNot(Equal(policyv1alpha1.LabelledActive), "the label that it had is forgotten")
 	Expect(admin.Create(ctx, cm)).To(Succeed())
 	Eventually(func() bool {
 		r := &policyv1alpha1.PolicyRevision{}
