@@ -75,7 +75,8 @@ var _ = Describe("A namespace that is attached to no controller", func() {
 		seen, detached := theWorld.disk("DETACHED-SEEN", vm.Virtio, 16*mebibyte), theWorld.disk("DETACHED", vm.NVMeDetached, 16*mebibyte)
 		fill(detached)
 		before := sum(detached)
-		governed(ctx, "accepts: [Wiped, Blank, Attested]", "accepts: [Wiped, Blank, Attested, Data]")
+		governed(ctx, "accepts: [Wiped, Blank, Attested]", "accepts: [Wiped, Blank, Attested, Data]", "hidden: Fail", "hidden: Report",
+			"cordonMostPercent: 2", "cordonMostPercent: 0") // a disk that cannot be read has its server cordoned
 		m := theWorld.machine(ctx, []vm.Disk{seen, detached})
 		Eventually(state(ctx, m)).Should(Equal("Available/Off"))
 		claim(ctx, "detached", m)
