@@ -48,14 +48,6 @@ type BMCIdentity struct {
 	// incomplete says that an interface could not be read, so that an address may be missing.
 	// +optional
 	Incomplete bool `json:"incomplete,omitempty"`
-	// managerUUID is the UUID of the BMC itself.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	ManagerUUID string `json:"managerUUID,omitempty"`
-	// managerSerial is the serial number of the BMC itself.
-	// +optional
-	// +kubebuilder:validation:MaxLength=256
-	ManagerSerial string `json:"managerSerial,omitempty"`
 	// readAt is when the BMC showed it.
 	// +required
 	ReadAt metav1.MicroTime `json:"readAt,omitzero"`
