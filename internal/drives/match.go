@@ -107,7 +107,7 @@ func (a identity) shownBy(disk identity) bool {
 // Serial is a serial number as it is compared: trimmed and in lower case. A placeholder is empty.
 func Serial(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if placeholder(s) {
+	if !policyv1alpha1.DiskIdentifies(s) {
 		return ""
 	}
 	return s
@@ -126,21 +126,8 @@ func DurableName(s string) string {
 		}
 		return -1
 	}, s)
-	if len(s) < leastPrefix || placeholder(s) {
+	if len(s) < leastPrefix || !policyv1alpha1.DiskIdentifies(s) {
 		return ""
 	}
 	return s
-}
-
-// placeholder says that a text identifies nothing: one character over and over, or a word that stands for "not known".
-func placeholder(s string) bool {
-	if s == "" || strings.Trim(s, s[:1]) == "" {
-		return true
-	}
-	switch strings.Trim(strings.ReplaceAll(s, " ", ""), ".:-_") {
-	case "", "n/a", "na", "none", "null", "unknown", "notavailable", "notspecified", "notapplicable",
-		"tobefilledbyo.e.m", "defaultstring", "0123456789", "123456789", "1234567890":
-		return true
-	}
-	return false
 }
