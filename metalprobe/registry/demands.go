@@ -143,15 +143,25 @@ func findings(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.WipeR
 		for i := range report.Data.Storage {
 			in.Disks = append(in.Disks, report.Data.Storage[i].RememberedDisk())
 		}
-		if stored.BMCStorage != nil && stored.BMCStorage.Entry == wipe.Entry {
-			in.Storage = stored.BMCStorage
-		}
 	}
 	in.Disks = append(in.Disks, policyv1alpha1.Besides(asRemembered(wipe.Disks), in.Disks)...)
+	in.Disks = append(in.Disks, policyv1alpha1.Besides(leftAlone(wipe.Skipped), in.Disks)...)
+	if stored.BMCStorage != nil && stored.BMCStorage.Entry == wipe.Entry {
+		in.Storage = stored.BMCStorage
+	}
 	if stored.Custody != nil {
 		in.Attested = stored.Custody.AttestedHidden
 	}
 	return hidden.Judge(in)
+}
+
+// leftAlone are the disks that a wipe saw and did not erase.
+func leftAlone(skipped []policyv1alpha1.SkippedDisk) []policyv1alpha1.CustodyDisk {
+	disks := make([]policyv1alpha1.CustodyDisk, len(skipped))
+	for i := range skipped {
+		disks[i] = policyv1alpha1.CustodyDisk{Name: skipped[i].Name, Serial: skipped[i].Serial, WWID: skipped[i].WWID}
+	}
+	return disks
 }
 
 // tellHidden puts what is known of hidden storage into the end of a wipe, for its record.
