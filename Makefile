@@ -162,7 +162,7 @@ test-mutants: ## Change every shipped bundle in every small way, and the source 
 
 .PHONY: test-e2e
 test-e2e: control-plane build test-mutants ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
-	KILLS=$(KILLS) go test -timeout 120m $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=120m
+	GRACE=1 KILLS=$(KILLS) go test -timeout 120m $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=120m
 	packages=$$(go list ./test/e2e/... 2>/dev/null || true); [ -z "$$packages" ] || go test -p 1 -timeout 30m $(TESTFLAGS) $$packages
 
 .PHONY: soak
