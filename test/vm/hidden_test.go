@@ -90,3 +90,17 @@ var _ = Describe("A namespace that is attached to no controller", func() {
 		theWorld.retire(m)
 	}, NodeTimeout(2*wiped))
 })
+
+// Linux 6.1 shows a namespace whose zones it does not support as a disk without a capacity.
+var _ = Describe("A namespace of a format that the kernel does not know", func() {
+	It("is named by the probe, keeps the server from being offered, and keeps every byte", func(ctx SpecContext) {
+		seen, zoned := theWorld.disk("ZONED-SEEN", vm.Virtio, 16*mebibyte), theWorld.disk("ZONED", vm.NVMeZoned, 48*mebibyte)
+		before := sum(zoned)
+		m := theWorld.machine(ctx, []vm.Disk{seen, zoned})
+		Eventually(state(ctx, m)).Should(HavePrefix("Error/"))
+		Expect(inventory(ctx, m).Report.Data.Storage).To(ContainElement(And(HaveField("Serial", zoned.Serial),
+			HaveField("Content", policyv1alpha1.ContentUnreadable), HaveField("ContentFound", ContainSubstring("no capacity")))))
+		Expect(sum(zoned)).To(Equal(before))
+		theWorld.retire(m)
+	})
+})
