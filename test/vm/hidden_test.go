@@ -8,6 +8,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator/vm"
+	"github.com/metalaw/metalaw/test/vm/images"
 )
 
 // These specs say what the agent reports. What a policy makes of it, under Fail and under Report, is decided by the registry.
@@ -103,4 +104,18 @@ var _ = Describe("A namespace of a format that the kernel does not know", func()
 		Expect(sum(zoned)).To(Equal(before))
 		theWorld.retire(m)
 	})
+})
+
+// Debian's cloud kernel has no driver for the adapter, so the whole image boots.
+var _ = Describe("A RAID adapter whose driver shows no volume", func() {
+	It("is named by the probe, and keeps the server from being offered", func(ctx SpecContext) {
+		theWorld.restartWith(ctx, images.ProbeFull, images.ProbeFull)
+		m := theWorld.machine(ctx, []vm.Disk{theWorld.disk("RAID-SEEN", vm.Virtio, 16*mebibyte)}, func(d *vm.Description) {
+			d.Adapters = []string{"megasas"}
+		})
+		Eventually(state(ctx, m)).WithTimeout(chained).Should(HavePrefix("Error/"))
+		Expect(inventory(ctx, m).Report.Data.Hidden).To(ContainElement(And(HaveField("PCIID", "1000:0060"),
+			HaveField("Reason", ContainSubstring("its driver megaraid_sas shows no volume")))))
+		theWorld.retire(m)
+	}, NodeTimeout(chained))
 })

@@ -34,6 +34,8 @@ type Description struct {
 	Disks     []Disk
 	// Unseen are drives that the BMC lists and that QEMU does not attach: their Bus, Serial and SizeBytes.
 	Unseen []Disk
+	// Adapters are further devices of QEMU, such as a megasas without a volume.
+	Adapters []string
 	// Chain is how it boots from the network.
 	Chain Chain
 	// Profile names the make of the BMC; empty takes the fleet's.
@@ -66,7 +68,7 @@ const (
 	USB Bus = "usb"
 	// LSI is a disk at an LSI 53C895A, for which Debian's cloud kernel has no driver.
 	LSI Bus = "lsi"
-	// NVMeZoned is a zoned namespace whose zones have a size that Linux refuses, so that it shows no disk of it.
+	// NVMeZoned is a zoned namespace whose zones have a size that Linux refuses: it shows a disk without a capacity.
 	NVMeZoned Bus = "nvme-zoned"
 	// NVMeDetached is a namespace that is attached to no controller.
 	NVMeDetached Bus = "nvme-detached"

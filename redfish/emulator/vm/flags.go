@@ -31,6 +31,9 @@ func (d Description) flags(identity emulator.Identity, accel string, f files, bo
 	args = append(args, d.smbios(identity)...)
 	args = append(args, d.networkFlags(f, boot)...)
 	args = append(args, d.diskFlags(boot)...)
+	for _, adapter := range d.Adapters {
+		args = append(args, "-device", adapter)
+	}
 	return append(args, boot.flags...)
 }
 
@@ -101,7 +104,7 @@ func (d Description) networkFlags(f files, boot source) []string {
 	return args
 }
 
-// namespaceFlags make a namespace one that Linux shows no disk of. It refuses zones whose size is no power of two.
+// namespaceFlags make a namespace one that Linux shows no usable disk of. It refuses zones whose size is no power of two.
 var namespaceFlags = map[Bus]string{NVMeZoned: "zoned=on,zoned.zone_size=3M,zoned.zone_capacity=3M",
 	NVMeDetached: "detached=on"}
 
