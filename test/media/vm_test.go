@@ -3,6 +3,7 @@
 package media
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,7 +31,8 @@ func TestAVirtualMachineBootsFromItsISO(t *testing.T) {
 	dir, err := os.MkdirTemp("", "metalaw-media-") //nolint:usetesting // sockets need a short path
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	backend, err := vm.New(vm.Options{ProviderURL: "http://127.0.0.1:1", Directory: dir, Accelerator: os.Getenv("VM_ACCELERATOR")}) // no machine asks it
+	backend, err := vm.New(vm.Options{ProviderURL: "http://127.0.0.1:1", // no machine asks it
+		Directory: dir, Accelerator: os.Getenv("VM_ACCELERATOR"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	g.Expect(err).NotTo(HaveOccurred())
 	disk := vm.Disk{Bus: vm.NVMe, Serial: "ISO-NVME", SizeBytes: 16 << 20, Path: filepath.Join(dir, "nvme.img")}
 	g.Expect(vm.CreateDisk(disk.Path, disk.SizeBytes)).To(Succeed())

@@ -118,7 +118,7 @@ func (v *VM) direct(ctx context.Context, uuid string) (source, error) {
 	return from, nil
 }
 
-// media boots an image as a virtual CD in UEFI firmware.
+// media boots an image as a virtual CD in UEFI firmware. It is a CD at USB, as a BMC shows its media to the machine.
 func (v *VM) media(ctx context.Context, address string) (source, error) {
 	image, err := v.backend.fetcher.file(ctx, address)
 	if err != nil {
@@ -127,7 +127,7 @@ func (v *VM) media(ctx context.Context, address string) (source, error) {
 	return source{flags: []string{
 		"-drive", options("if=pflash,format=raw,unit=0,readonly=on", "file", v.backend.options.Firmware),
 		"-drive", options("if=none,id=cd,format=raw,media=cdrom,readonly=on", "file", image),
-		"-device", "ide-cd,bus=ide.5,drive=cd,bootindex=0",
+		"-device", "qemu-xhci,id=media", "-device", "usb-storage,bus=media.0,drive=cd,bootindex=0",
 		"-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=no", "-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=no",
 	}}, nil
 }
