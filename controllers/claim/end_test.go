@@ -34,7 +34,7 @@ func TestAClaimTakesOnlyItsOwnBootConfigurationAlong(t *testing.T) {
 		change func(*facts)
 		stays  bool
 	}{
-		"its own":                          {func(*facts) {}, false},
+		"its own": {func(*facts) {}, false},
 		"one that lost its owner and that its server names": {func(f *facts) { f.boot.OwnerReferences = nil }, false},
 		"one that lost its owner and that was written for a claim": {func(f *facts) {
 			f.boot.OwnerReferences, f.server.Spec.BootConfigurationRef = nil, nil
