@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/webhooks/deletion"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -47,6 +48,7 @@ type fleetFacts struct {
 // already, or a freeze that has run out, must not keep anyone from adding another.
 func checkFleetControl(c review.Change[policyv1alpha1.FleetControl], f fleetFacts, found *review.Findings) {
 	if c.Deleted() {
+		deletion.FleetControl(c.Old, f.now, found)
 		return
 	}
 	spec, former := c.New.Spec, policyv1alpha1.FleetControlSpec{}

@@ -123,7 +123,10 @@ func TestFleetControl(t *testing.T) {
 		"a breaker that is acknowledged beforehand is refused": {after: fleetControl(breaker(acknowledged(time.Hour))), want: "Invalid\nspec.breaker.acknowledgedAt: Invalid value: \"2027-01-15T09:00:00Z\": it is still to come, and the breaker could not trip until then; write the present time, as metalaw unfreeze --breaker does"},
 		"beside one that is stored so a freeze is added":       {before: fleetControl(breaker(acknowledged(time.Hour))), after: fleetControl(breaker(acknowledged(time.Hour)), frozen("new"))},
 		"everything that is wrong is said":                     {after: fleetControl(frozen("late", until(0)), budgeted("a", among("Like"))), want: "Invalid\n" + ended + "\nspec.budgets[0].selector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator"},
-		"it may be deleted":                                    {before: fleetControl(frozen("all"))},
+		"it may be deleted":                                    {before: fleetControl(frozen("late", until(0)), breaker())},
+		"it may not be deleted while a freeze stands": {before: fleetControl(frozen("late", until(0)), frozen("all")),
+			want: `Forbidden
+spec.freezes[1]: Forbidden: the deletion would end the freeze "all" (All); lift it first: metalaw unfreeze --name all`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, defaults(t), server(labelled("rack", "r1")), server(serverNamed("s2"), labelled("rack", "r2")))

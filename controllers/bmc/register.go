@@ -17,6 +17,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/tracking"
 )
 
 // What follows makes Servers for the systems behind a BMC, or lets those that exist name it. It reads past the cache before
@@ -31,8 +32,7 @@ func (v *scope) followLabels(ctx context.Context) loop.Progress {
 		server := v.owned[i].DeepCopy()
 		before := server.DeepCopy()
 		copyLabels(v.bmc, server)
-		if maps.Equal(before.Labels, server.Labels) &&
-			before.Annotations[v1alpha1.LabelsAnnotation] == server.Annotations[v1alpha1.LabelsAnnotation] {
+		if maps.Equal(before.Labels, server.Labels) && maps.Equal(before.Annotations, server.Annotations) {
 			continue
 		}
 		if p := v.patch(ctx, before, server); p.Phase != loop.Done {
@@ -42,8 +42,11 @@ func (v *scope) followLabels(ctx context.Context) loop.Progress {
 	return loop.Holds()
 }
 
+// copyLabels carries the labels of a BMC over. Those of tools are left out, and taken away where a former build copied them:
+// a tool would delete the Server, because its source does not name it.
 func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
-	labels, remember := follow(b.Labels, copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
+	tracking.Keep(&s.ObjectMeta)
+	labels, remember := follow(tracking.Without(b.Labels), copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
 	}

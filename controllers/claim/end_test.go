@@ -34,8 +34,15 @@ func TestAClaimTakesOnlyItsOwnBootConfigurationAlong(t *testing.T) {
 		change func(*facts)
 		stays  bool
 	}{
-		"its own":                          {func(*facts) {}, false},
-		"one without an owner":             {func(f *facts) { f.boot.OwnerReferences = nil }, true},
+		"its own": {func(*facts) {}, false},
+		"one that lost its owner and that its server names": {func(f *facts) { f.boot.OwnerReferences = nil }, false},
+		"one that lost its owner and that was written for a claim": {func(f *facts) {
+			f.boot.OwnerReferences, f.server.Spec.BootConfigurationRef = nil, nil
+			f.boot.Annotations = map[string]string{v1alpha1.BootPurposeAnnotation: v1alpha1.BootPurposeClaim}
+		}, false},
+		"one without an owner that no server names": {func(f *facts) {
+			f.boot.OwnerReferences, f.server.Spec.BootConfigurationRef = nil, nil
+		}, true},
 		"one of another claim of the name": {func(f *facts) { f.boot.OwnerReferences[0].UID = "uid-other" }, true},
 		"one that it owns and does not control": {func(f *facts) {
 			f.boot.OwnerReferences[0].Controller = ptr.To(false)
@@ -43,7 +50,7 @@ func TestAClaimTakesOnlyItsOwnBootConfigurationAlong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, api := ending(t, c.change)
-			if err := v.dropBoot(t.Context()); err != nil {
+			if err := v.dropBoot(t.Context(), []*v1alpha1.Server{v.facts.server}); err != nil {
 				t.Fatal(err)
 			}
 			err := api.Get(t.Context(), client.ObjectKeyFromObject(v.facts.boot), &v1alpha1.ServerBootConfiguration{})

@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/orphaned"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -47,9 +48,9 @@ func (v *scope) Finalize(ctx context.Context) loop.Progress {
 // end is what is done about a claim's end.
 func (v *scope) end(ctx context.Context) error {
 	c := v.facts.claim
-	err := v.Scheduler.WithoutBinding(c.UID, func() error {
-		servers, err := v.servers(ctx)
-		if err != nil {
+	var servers []*v1alpha1.Server
+	err := v.Scheduler.WithoutBinding(c.UID, func() (err error) {
+		if servers, err = v.servers(ctx); err != nil {
 			return err
 		}
 		if err := inDoubt(servers, c); err != nil {
@@ -65,7 +66,7 @@ func (v *scope) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.dropBoot(ctx)
+	return v.dropBoot(ctx, servers)
 }
 
 // servers reads uncached every server that may hold the claim: the one that it names, those that name it, and those
@@ -165,15 +166,17 @@ func restorable(c *v1alpha1.ServerClaim, server string) string {
 	return string(text)
 }
 
-// dropBoot deletes the boot configuration that the claim owns; one of the same name that is somebody else's stays.
-func (v *scope) dropBoot(ctx context.Context) error {
+// dropBoot deletes the claim's boot configuration: the one that it owns, or that lost its owner and was its own. One of the same
+// name that belongs to another object stays.
+func (v *scope) dropBoot(ctx context.Context, servers []*v1alpha1.Server) error {
 	c := v.facts.claim
 	var boot v1alpha1.ServerBootConfiguration
 	found, err := get(ctx, v.Live, client.ObjectKeyFromObject(c), &boot)
 	if err != nil {
 		return fmt.Errorf("boot configuration: %w", err)
 	}
-	if !found || !metav1.IsControlledBy(&boot, c) || !boot.DeletionTimestamp.IsZero() {
+	own := metav1.IsControlledBy(&boot, c) || orphaned.Boot(&boot, v1alpha1.BootPurposeClaim, servers...)
+	if !found || !own || !boot.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	err = v.Client.Delete(ctx, &boot, client.Preconditions{UID: &boot.UID})

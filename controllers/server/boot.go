@@ -85,6 +85,12 @@ func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner c
 			if in.Found == nil { // it went between the two
 				return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond), false
 			}
+		case boots.Replace:
+			uid := in.Found.UID
+			if err := client.IgnoreNotFound(v.Client.Delete(ctx, in.Found, client.Preconditions{UID: &uid})); err != nil {
+				return conflictOrBroken(err), false
+			}
+			in.Found = nil
 		case boots.Update:
 			if err := v.Client.Update(ctx, out.Boot); err != nil {
 				return conflictOrBroken(err), false

@@ -228,6 +228,21 @@ var _ = Describe("Admission of what people ask for", Serial, Ordered, func() {
 		Expect(changed(frozen(func(*policyv1alpha1.Freeze) {}))).To(Succeed(), "beside a selector that is stored and cannot be read")
 	})
 
+	It("keeps a FleetControl whose deletion would lift a freeze or close the breaker, whoever installs anew", func(ctx SpecContext) {
+		control := &policyv1alpha1.FleetControl{}
+		Expect(d.user.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)).To(Succeed())
+		Expect(d.user.Delete(ctx, control.DeepCopy())).To(refusal("spec.freezes[0]", "metalaw unfreeze --name slip"))
+		control.Spec.Freezes, control.Spec.Breaker = nil, &policyv1alpha1.Breaker{MaxPercent: 50}
+		Expect(d.user.Update(ctx, control)).To(Succeed())
+		Expect(d.user.Delete(ctx, control.DeepCopy(), client.DryRunAll)).To(Succeed(), "nothing is held")
+		tripped := control.DeepCopy()
+		tripped.Status.Trip = &policyv1alpha1.BreakerTrip{At: metav1.NowMicro(), Servers: 3, Of: 4}
+		Expect(d.user.Status().Update(ctx, tripped)).To(Succeed())
+		Expect(d.user.Delete(ctx, tripped.DeepCopy())).To(refusal("status.trip", "metalaw unfreeze --breaker"))
+		tripped.Spec.Breaker.AcknowledgedAt = &metav1.MicroTime{Time: time.Now().Add(time.Minute)}
+		Expect(d.user.Update(ctx, tripped)).To(Succeed())
+	})
+
 	// The last one: it takes the webhooks down.
 	It("lets the fleet be frozen and servers be left alone while the manager is dead, and nothing be forced", func(ctx SpecContext) {
 		s := stored(ctx, "adm-dead", uuid+"5")
@@ -242,6 +257,10 @@ var _ = Describe("Admission of what people ask for", Serial, Ordered, func() {
 		Expect(operator.Update(ctx, control)).To(Succeed())
 
 		closed := MatchError(ContainSubstring("failed calling webhook"))
+		Expect(d.user.Delete(ctx, control.DeepCopy())).To(closed, "the freeze outlives the manager")
+		control.Spec.Freezes = nil
+		Expect(d.user.Update(ctx, control)).To(Succeed())
+		Expect(d.user.Delete(ctx, control.DeepCopy(), client.DryRunAll)).To(Succeed(), "a trip that was acknowledged holds nothing")
 		Expect(annotated(ctx, forcer, s, v1alpha1.OperationAnnotation, "force", v1alpha1.ForceToAnnotation, "Error")).To(closed)
 		Expect(annotated(ctx, operator, s, v1alpha1.OperationAnnotation, "park")).To(closed)
 		Expect(annotated(ctx, operator, s, v1alpha1.OperationByAnnotation, "root")).To(closed)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/orphaned"
 )
 
 // requestWait is how long a maintenance that ends waits for a power request to show: longer than a BMC is given before it is asked again.
@@ -113,14 +114,18 @@ func (d *decision) request() *v1alpha1.PowerRequest {
 	return l.Request
 }
 
-// own says that the boot configuration of its name is there and is its own.
+// own says that the boot configuration of its name is there and is its own, also where that lost its owner.
 func own(m *Maintenance) bool {
-	return m.Boot != nil && m.Boot.DeletionTimestamp.IsZero() && metav1.IsControlledBy(m.Boot, m.ServerMaintenance)
+	return m.Boot != nil && m.Boot.DeletionTimestamp.IsZero() && bootIsOwn(m)
+}
+
+func bootIsOwn(m *Maintenance) bool {
+	return metav1.IsControlledBy(m.Boot, m.ServerMaintenance) || orphaned.Boot(m.Boot, v1alpha1.BootPurposeMaintenance)
 }
 
 // foreign says that it boots something, and that the boot configuration of its name is another's.
 func foreign(m *Maintenance) bool {
-	return m.Spec.ServerBootConfigurationTemplate != nil && m.Boot != nil && !metav1.IsControlledBy(m.Boot, m.ServerMaintenance)
+	return m.Spec.ServerBootConfigurationTemplate != nil && m.Boot != nil && !bootIsOwn(m)
 }
 
 // release lets go of the maintenances that are deleted and have nothing left to take back.

@@ -107,6 +107,13 @@ func claim(keys ...string) *v1alpha1.ServerClaim {
 	return c
 }
 
+// lost is the boot configuration that the manager wrote for the maintenance, without its owner.
+func lost(state v1alpha1.ServerBootConfigurationState) *v1alpha1.ServerBootConfiguration {
+	b := boot("", state)
+	b.Annotations = map[string]string{v1alpha1.BootPurposeAnnotation: v1alpha1.BootPurposeMaintenance}
+	return b
+}
+
 func boot(owner string, state v1alpha1.ServerBootConfigurationState) *v1alpha1.ServerBootConfiguration {
 	b := &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "a"}}
 	if owner != "" {
@@ -197,6 +204,7 @@ func TestWhichWriteIsDue(t *testing.T) {
 		"and the finalizer last":                 {Look{Server: server(), Claim: claim(), Maintenances: one(sm(deleted, granted), nil)}, "Release"},
 		"also where its server is gone":          {Look{Maintenances: one(sm(deleted), nil)}, "Release"},
 		"a boot configuration that was left":     {Look{Server: server(), Maintenances: []Maintenance{{ServerMaintenance: sm(deleted, boots), Boot: boot("a", "Ready")}}}, "DropBoot"},
+		"one that lost its owner":                {Look{Server: server(), Maintenances: []Maintenance{{ServerMaintenance: sm(deleted, boots), Boot: lost("Ready")}}}, "DropBoot"},
 		"that of another is left alone":          {Look{Server: server(), Maintenances: []Maintenance{{ServerMaintenance: sm(deleted, boots), Boot: boot("", "Ready")}}}, "Release"},
 		"and fails the maintenance":              {Look{Server: server(held), Maintenances: []Maintenance{{ServerMaintenance: sm(boots), Boot: boot("", "Ready")}}}, "Status Failed Granted=True:ServerGranted Served=False:BootFailed"},
 		"one that is not prepared is waited for": {Look{Server: server(held), Maintenances: []Maintenance{{ServerMaintenance: sm(boots), Boot: boot("a", "Pending")}}}, "Status InMaintenance Granted=True:ServerGranted Served=False:ServerNotReady"},

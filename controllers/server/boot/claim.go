@@ -14,6 +14,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/internal/orphaned"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -86,7 +87,7 @@ func (in OwnedInput) Stands() bool {
 }
 
 // ForOwner keeps the boot configuration of an owner as the owner asks. A change of what it boots is carried over, and then the Ready that
-// spoke of the former spec is taken back. Both writes are under the optimistic lock; a crash between them is found by the generation
+// spoke of the former spec is taken back. One that lost its owner is made anew. Both writes are under the optimistic lock; a crash between them is found by the generation
 // that was not handed over.
 func ForOwner(in OwnedInput) Output {
 	found, owner := in.Found, in.Owner
@@ -95,13 +96,16 @@ func ForOwner(in OwnedInput) Output {
 			Name: owner.GetName(), Annotations: Annotations(in.Server, owner.Purpose)}, Spec: *owner.Spec.DeepCopy()}}
 	}
 	stands := in.Updated || equality.Semantic.DeepEqual(found.Spec, owner.Spec)
+	lost := orphaned.Boot(found, owner.Purpose, in.Server) && !v1alpha1.Ignored(found)
 	switch {
-	case !owner.Owns(found):
+	case !owner.Owns(found) && !lost:
 		return Output{Progress: loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
 			"the boot configuration %s/%s exists and does not belong to this %s; %s",
 			owner.GetNamespace(), owner.GetName(), owner.Called, owner.Remedy), time.Minute)}
 	case !found.DeletionTimestamp.IsZero():
 		return Output{Progress: loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second)}
+	case lost: // what it boots, and its Ready, may be those of a former holder (order 6)
+		return Output{Step: Replace}
 	case stands && policies.Armed(found):
 		return Output{Step: Refer}
 	case v1alpha1.Ignored(found):

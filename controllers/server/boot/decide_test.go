@@ -47,6 +47,9 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 		return b
 	}
 	now := metav1.NewTime(noon)
+	ownerless := func(b *v1alpha1.ServerBootConfiguration) { b.OwnerReferences = nil }
+	foreign := func(b *v1alpha1.ServerBootConfiguration) { b.Annotations = nil }
+	going := func(b *v1alpha1.ServerBootConfiguration) { b.DeletionTimestamp = &now }
 	older := func(b *v1alpha1.ServerBootConfiguration) { b.Spec.Image = "older" }
 	changed := func(b *v1alpha1.ServerBootConfiguration) { b.Generation = 2 }
 	ignored := func(b *v1alpha1.ServerBootConfiguration) {
@@ -59,8 +62,12 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	}{
 		"none is there":                            {nil, false, "creates"},
 		"it stands as the claim asks":              {stands(), false, "refers"},
-		"another owns the name":                    {stands(func(b *v1alpha1.ServerBootConfiguration) { b.OwnerReferences = nil }), false, "fails: " + v1alpha1.ReasonBootConfigurationTaken},
-		"a former one is on its way out":           {stands(func(b *v1alpha1.ServerBootConfiguration) { b.DeletionTimestamp = &now }), false, "waits"},
+		"another owns the name":                    {stands(ownerless, foreign), false, "fails: " + v1alpha1.ReasonBootConfigurationTaken},
+		"one of our making lost its owner":         {stands(ownerless), false, "replaces"},
+		"it lost its owner and is for another":     {stands(ownerless, older), false, "replaces"},
+		"it lost its owner and is left alone":      {stands(ownerless, ignored), false, "fails: " + v1alpha1.ReasonBootConfigurationTaken},
+		"it lost its owner and is on its way out":  {stands(ownerless, going), false, "waits"},
+		"a former one is on its way out":           {stands(going), false, "waits"},
 		"the claim asks for another image":         {stands(older), false, "updates"},
 		"the Ready speaks of the former image":     {stands(changed), false, "hands over"},
 		"what was just written is handed over":     {stands(older, changed), true, "hands over"},
