@@ -35,10 +35,12 @@ const (
 type Source struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads Secrets, which are never kept.
+	// Live reads Secrets, which are never kept; translations of Butane are, by the version of the Secret.
 	Live client.Reader
 	// Images resolves the image that a boot configuration records.
 	Images *images.Store
+
+	renderer ignition.Renderer
 }
 
 var _ bootserver.Source = (*Source)(nil)
@@ -208,7 +210,8 @@ func (s *Source) ignition(ctx context.Context, config *v1alpha1.ServerBootConfig
 	if !has {
 		return nil, fmt.Errorf("%w: Secret %s has no key %s; add it", bootserver.ErrMissing, key, ignitionKey)
 	}
-	rendered, err := ignition.Render(text, string(secret.Data[formatKey]))
+	version := ignition.Version{UID: string(secret.UID), ResourceVersion: secret.ResourceVersion}
+	rendered, err := s.renderer.Render(version, text, string(secret.Data[formatKey]))
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", key, err)
 	}
