@@ -94,6 +94,9 @@ const (
 	ConditionIPXEScriptFetched = "IPXEScriptFetched"
 	// ConditionIgnitionDataFetched on a ServerBootConfiguration belongs to the boot service: the ignition was fetched.
 	ConditionIgnitionDataFetched = "IgnitionDataFetched"
+	// ConditionIgnitionRefused on a ServerBootConfiguration belongs to metalaw boot: the ignition was asked for, and not served, because
+	// the request came from another address than the machine's, or after the machine's first sign.
+	ConditionIgnitionRefused = "IgnitionRefused"
 )
 
 // Reasons of Ready on a BMC, and of BMCReachable on a Server.

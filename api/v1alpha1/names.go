@@ -191,6 +191,9 @@ const (
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// BootImageAnnotation on a ServerBootConfiguration is the image by digest that metalaw boot serves. It writes it.
 	BootImageAnnotation = "policy.metalaw.dev/boot-image"
+	// BootIgnitionAnnotation on a ServerBootConfiguration says how long metalaw boot serves the ignition: IgnitionUntilFirstSign, or
+	// always where it is absent. The manager writes it by boot.ignition of the bundle.
+	BootIgnitionAnnotation = "policy.metalaw.dev/boot-ignition"
 	// MediaURLAnnotation on a ServerBootConfiguration is the URL of the ISO that metalaw boot serves to the server's BMC while the
 	// boot configuration is in force. metalaw boot writes it; who knows it and sends from the BMC's address can read the ISO.
 	MediaURLAnnotation = "policy.metalaw.dev/media-url"
@@ -273,6 +276,9 @@ const (
 	// UnclaimableFaulty is the value of UnclaimableReasonAnnotation by which a cordon of the manager is known.
 	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
+
+// IgnitionUntilFirstSign is a value of BootIgnitionAnnotation: the ignition is served until the condition BootStateReceived is true.
+const IgnitionUntilFirstSign = "UntilFirstSign"
 
 // Values of BootPurposeAnnotation.
 const (

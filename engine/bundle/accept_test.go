@@ -90,7 +90,7 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
 		Coverage: CoverageFloor{Rego: 80},
 		Claims:   Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
-		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}, Maintenance: maintenance.Default(),
+		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}, Ignition: IgnitionAlways}, Maintenance: maintenance.Default(),
 		Wipe:         Wipe{Hidden: HiddenReport, Removable: RemovableLeave, Identity: IdentityReport},
 		Decommission: Decommission{Propose: []string{"Health", "Disk", "Memory"}, CordonMostPercent: 2}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
