@@ -58,3 +58,34 @@ func TestTheTrustInABMCSecretQuotesNoValue(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func TestWhiteSpaceAroundCredentialsIsWarnedOf(t *testing.T) {
+	secret := func(data map[string][]byte, text map[string]string) *v1alpha1.BMCSecret {
+		return &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: data, StringData: text}
+	}
+	for name, c := range map[string]struct {
+		secret *v1alpha1.BMCSecret
+		keys   []string
+	}{
+		"none":                              {secret(map[string][]byte{"username": []byte("admin"), "password": []byte("se cret")}, nil), nil},
+		"a line break after the password":   {secret(map[string][]byte{"username": []byte("admin"), "password": []byte("hunter2\n")}, nil), []string{"data[password]"}},
+		"a blank before the user name":      {secret(nil, map[string]string{"username": " admin", "password": "hunter2"}), []string{"stringData[username]"}},
+		"both":                              {secret(nil, map[string]string{"username": "admin\r\n", "password": "hunter2\t"}), []string{"stringData[username]", "stringData[password]"}},
+		"stringData goes before data":       {secret(map[string][]byte{"password": []byte("hunter2\n")}, map[string]string{"password": "hunter2"}), nil},
+		"another key may have a line break": {secret(map[string][]byte{"note": []byte("hunter2\n")}, nil), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, operation := range []admissionv1.Operation{admissionv1.Create, admissionv1.Update} {
+				denied, warnings := newWorld(t, defaults(t)).ask(PathValidateBMCSecret, user, operation, secret(nil, nil), c.secret)
+				if denied != "" || len(warnings) != len(c.keys) || strings.Contains(strings.Join(warnings, ""), "hunter2") {
+					t.Fatalf("%s: denied %q, warned %q", operation, denied, warnings)
+				}
+				for i, key := range c.keys {
+					if !strings.HasPrefix(warnings[i], key+": ") {
+						t.Errorf("%q does not name %s", warnings[i], key)
+					}
+				}
+			}
+		})
+	}
+}

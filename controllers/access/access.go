@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,7 +107,8 @@ func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings 
 	return e
 }
 
-// readSecret reads a BMCSecret. The error is an *Error where it does not exist or lacks a user name or password.
+// readSecret reads a BMCSecret, without white space around its credentials: a file or an echo leaves a line break there. The
+// error is an *Error where it does not exist or lacks a user name or password.
 func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BMCSecret, redfish.Credentials, error) {
 	secret := &v1alpha1.BMCSecret{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, secret); err != nil {
@@ -117,8 +119,8 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return nil, redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
 	}
 	c := redfish.Credentials{
-		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
-		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
+		Username: strings.TrimSpace(value(secret, v1alpha1.BMCSecretUsernameKey)),
+		Password: strings.TrimSpace(value(secret, v1alpha1.BMCSecretPasswordKey)),
 	}
 	var missing string
 	switch {
