@@ -22,6 +22,9 @@ func TestTheTrustInACertificate(t *testing.T) {
 	trusting := func(authorities string) *v1alpha1.BMC {
 		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) { b.Spec.Trust = &v1alpha1.BMCTrust{CABundle: authorities} })
 	}
+	old := func(words string) *v1alpha1.BMC {
+		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) { metav1.SetMetaDataAnnotation(&b.ObjectMeta, "policy.metalaw.dev/old-tls", words) })
+	}
 	plain := inline("b", "10.0.0.2", "")
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.BMC
@@ -35,6 +38,9 @@ func TestTheTrustInACertificate(t *testing.T) {
 		"a certificate is not promised where none is shown": {before: plain, after: inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) {
 			b.Spec.Protocol.Scheme, b.Spec.Trust = v1alpha1.ProtocolSchemeHTTP, &v1alpha1.BMCTrust{CertificateSHA256: digits}
 		}), want: "Forbidden\nspec.trust: Forbidden: over http a BMC shows no certificate; set spec.protocol.scheme to https"},
+		"old TLS is allowed by its words": {before: plain, after: old("rsa-key-exchange, negative-serial")},
+		"an unknown word of old TLS is refused": {before: plain, after: old("tls10"),
+			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/old-tls]: Unsupported value: \"tls10\": supported values: \"rsa-key-exchange\", \"negative-serial\""},
 		"authorities that are no PEM are refused": {before: plain, after: trusting("my CA"),
 			want: "Invalid\nspec.trust.caBundle: Invalid value: \"my CA\": it holds no PEM certificate; write the certificates of the authorities that sign the BMC's"},
 	} {

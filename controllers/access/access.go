@@ -82,6 +82,9 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	if endpoint, err = Trust(endpoint, bmc, secret); err != nil {
 		return hardware.Target{}, err
 	}
+	if endpoint.OldTLS, err = oldTLS(bmc); err != nil {
+		return hardware.Target{}, err
+	}
 	// A certificate is issued for a name; where it is checked, the BMC is asked by that name.
 	if bmc.Spec.Hostname != "" && endpoint.Scheme == schemeHTTPS && !endpoint.InsecureSkipVerify && endpoint.CertificateSHA256 == "" {
 		endpoint.Address = bmc.Spec.Hostname
