@@ -250,13 +250,13 @@ func Unanswered(err error) (unanswered, asked bool) {
 	if !unreachable.RetryAt.IsZero() || unreachable.Crowded || errors.Is(err, context.Canceled) {
 		return false, false
 	}
-	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !is[tls.AlertError](err), true
+	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !alerted(err), true
 }
 
-// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name or its dates, or
-// because it is not the one that is trusted.
+// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name, dates or
+// serial number, or because it is not the one that is trusted.
 func refusedCertificate(err error) bool {
-	return is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+	return errors.Is(err, errNegativeSerial) || is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
 		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 

@@ -26,6 +26,11 @@ var bmcNICs = []string{"ToManager"}
 // we read it as the gentle one. Where only Off is offered it is the only way to switch off at all.
 var resetWords = map[PowerAction]string{ActionGracefulShutdown: "Off", ActionForceOff: "Off"}
 
+// wholeSums are roll-ups of a whole machine, lower case: they repeat what a part says, and name none.
+// Dell: Oem.Dell.DellSystem of iDRAC9 7.x and iDRAC10 shows SystemHealthRollupStatus beside the roll-ups of the parts, and
+// DCIM_SystemView shows RollupStatus and PrimaryStatus. CurrentRollupStatus is a part: the electric current.
+var wholeSums = []string{"", "system", "systemhealth"}
+
 // isTray reports whether a member of the systems collection is a GPU tray or the like.
 func isTray(uri string) bool {
 	id := strings.ToLower(lastSegment(uri))

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,6 +82,9 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	if endpoint, err = Trust(endpoint, bmc, secret); err != nil {
 		return hardware.Target{}, err
 	}
+	if endpoint.OldTLS, err = oldTLS(bmc); err != nil {
+		return hardware.Target{}, err
+	}
 	// A certificate is issued for a name; where it is checked, the BMC is asked by that name.
 	if bmc.Spec.Hostname != "" && endpoint.Scheme == schemeHTTPS && !endpoint.InsecureSkipVerify && endpoint.CertificateSHA256 == "" {
 		endpoint.Address = bmc.Spec.Hostname
@@ -106,7 +110,8 @@ func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings 
 	return e
 }
 
-// readSecret reads a BMCSecret. The error is an *Error where it does not exist or lacks a user name or password.
+// readSecret reads a BMCSecret, without white space around its credentials: a file or an echo leaves a line break there. The
+// error is an *Error where it does not exist or lacks a user name or password.
 func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BMCSecret, redfish.Credentials, error) {
 	secret := &v1alpha1.BMCSecret{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, secret); err != nil {
@@ -117,8 +122,8 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return nil, redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
 	}
 	c := redfish.Credentials{
-		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
-		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
+		Username: strings.TrimSpace(value(secret, v1alpha1.BMCSecretUsernameKey)),
+		Password: strings.TrimSpace(value(secret, v1alpha1.BMCSecretPasswordKey)),
 	}
 	var missing string
 	switch {

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/internal/fingerprint"
+	"github.com/metalaw/metalaw/internal/oldtls"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -42,6 +45,16 @@ func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (red
 		e.CABundle, e.InsecureSkipVerify = []byte(given.CABundle), false
 	}
 	return e, nil
+}
+
+// oldTLS reads what a BMC is allowed of old TLS. The error is an *Error where a word is not known.
+func oldTLS(b *v1alpha1.BMC) (oldtls.Allowed, error) {
+	allowed, unknown := oldtls.Parse(b.Annotations[v1alpha1.OldTLSAnnotation])
+	if len(unknown) == 0 {
+		return allowed, nil
+	}
+	return allowed, &Error{v1alpha1.ReasonTrustUnusable, fmt.Sprintf("the annotation %s holds the unknown word %q, so that the BMC is not asked; "+
+		"write %s", v1alpha1.OldTLSAnnotation, diag.Shortened(unknown[0], 43), strings.Join(oldtls.Words(), " or "))}
 }
 
 // FirstContact is what decides whether the certificate that a BMC showed is trusted from now on.

@@ -125,7 +125,7 @@ func (b *bundle) bmc(ctx context.Context, server *metalv1alpha1.Server) {
 		return
 	}
 	if password, has := credentials.Data[metalv1alpha1.BMCSecretPasswordKey]; has {
-		b.values = append(b.values, password)
+		b.values = append(b.values, bytes.TrimSpace(password)) // as the manager uses it
 	}
 }
 
