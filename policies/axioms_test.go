@@ -38,6 +38,7 @@ func drawn(r *rand.Rand) Observation {
 		o.CountedNow = tenHours
 		s.Annotations[v1alpha1.ReleasedCountedAnnotation] = []string{"", "9h59m", "8h", "11h", v1alpha1.ReleasedNoGrace}[r.Intn(5)]
 		o.Settings.ReleaseGrace = time.Duration(r.Intn(2)) * time.Hour
+		o.Settings.ReleasePower = []string{bundle.PowerAfterGrace, bundle.PowerImmediate}[r.Intn(2)]
 	}
 	if maybe() {
 		s.Annotations[v1alpha1.ParkedAnnotation] = "true"

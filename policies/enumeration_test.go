@@ -42,6 +42,7 @@ var domains = map[string][]engine.Value{
 	"claim.binding":         bools(),
 	"claim.missing":         bools(),
 	"claim.released":        bools(),
+	"claim.ended":           bools(),
 	"claim.power":           enums("On", "Off", "None"),
 	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1), engine.IntValue(-1)},
 	"probe.complete":        bools(),
@@ -175,6 +176,7 @@ func (v *valuation) possible() bool {
 		(!bound || (held && !released)) &&
 		(!v.is("claim.binding") || (held && !released && !bound)) &&
 		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
+		(!v.is("claim.ended") || (!released && !bound && !v.is("claim.binding") && !v.is("claim.missing"))) &&
 		(bound != v.has("claim.power", none)) &&
 		(!v.marked(MarkStranger) || (!bound && !v.is("operation.consented"))) &&
 		slices.Contains(v.purposes, v.named("boot.purpose").Text()) && // an image of ours boots only in a state that has it booted
@@ -297,7 +299,7 @@ func propertiesOf(v *valuation, d engine.Decision) error {
 			return fmt.Errorf("resets a stranger")
 		case e.Name == EffectApplyBootOrder && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("changes what a running machine boots next")
-		case e.Name == EffectPowerOff && !v.released() && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
+		case e.Name == EffectPowerOff && !v.released() && !v.is("claim.ended") && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
 			((v.bound() || v.is("claim.missing")) && d.From != "Available" && d.From != "Initial")):
 			return fmt.Errorf("powers off a machine that may be in a claim's hands")
 		case e.Name == EffectBootProbe && (v.held() || v.marked(MarkDirty)):

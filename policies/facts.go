@@ -71,6 +71,7 @@ type RequestFacts struct {
 type ClaimFacts struct {
 	Bound    bool   `fact:"bound" doc:"Both references and the claim's UID agree, and the claim is not released."`
 	Released bool   `fact:"released" doc:"A durable release record names the last holder's UID; kept until the wipe. Never inferred from absence."`
+	Ended    bool   `fact:"ended" doc:"A release is recorded, its grace is not over, and releasePower is Immediate: power goes, data stays."`
 	Binding  bool   `fact:"binding" doc:"The claim has the UID recorded, and its own reference is still to be written."`
 	Missing  bool   `fact:"missing" doc:"The reference is set, no such claim is found, and there is no release record. This is unknown, not ended."`
 	Power    string `fact:"power" enum:"On,Off,None" quiet:"None" doc:"The power that the bound claim asks for; None without a bound claim."`

@@ -58,60 +58,62 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 23:
 		return engine.BoolValue(f.Claim.Released)
 	case 24:
-		return engine.BoolValue(f.Claim.Binding)
+		return engine.BoolValue(f.Claim.Ended)
 	case 25:
-		return engine.BoolValue(f.Claim.Missing)
+		return engine.BoolValue(f.Claim.Binding)
 	case 26:
-		return oneOf(f.Claim.Power, claimPowerWords)
+		return engine.BoolValue(f.Claim.Missing)
 	case 27:
-		return engine.IntValue(f.Probe.Entry)
+		return oneOf(f.Claim.Power, claimPowerWords)
 	case 28:
-		return engine.BoolValue(f.Probe.Complete)
+		return engine.IntValue(f.Probe.Entry)
 	case 29:
-		return engine.BoolValue(f.Probe.DataFound)
+		return engine.BoolValue(f.Probe.Complete)
 	case 30:
-		return engine.IntValue(f.Wipe.Entry)
+		return engine.BoolValue(f.Probe.DataFound)
 	case 31:
-		return engine.BoolValue(f.Wipe.Running)
+		return engine.IntValue(f.Wipe.Entry)
 	case 32:
-		return engine.BoolValue(f.Wipe.Verified)
+		return engine.BoolValue(f.Wipe.Running)
 	case 33:
-		return engine.BoolValue(f.Wipe.Failed)
+		return engine.BoolValue(f.Wipe.Verified)
 	case 34:
-		return engine.BoolValue(f.Wipe.ExcusedOnly)
+		return engine.BoolValue(f.Wipe.Failed)
 	case 35:
-		return engine.BoolValue(f.Wipe.Attested)
+		return engine.BoolValue(f.Wipe.ExcusedOnly)
 	case 36:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.Attested)
 	case 37:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 38:
-		return engine.BoolValue(f.Maintenance.Ours)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 39:
-		return engine.BoolValue(f.Maintenance.Consented)
+		return engine.BoolValue(f.Maintenance.Ours)
 	case 40:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.BoolValue(f.Maintenance.Consented)
 	case 41:
-		return engine.IntValue(f.Operation.Entry)
+		return oneOf(f.Operation.Name, operationWords)
 	case 42:
-		return engine.BoolValue(f.Operation.Reset)
+		return engine.IntValue(f.Operation.Entry)
 	case 43:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.BoolValue(f.Operation.Reset)
 	case 44:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Consented)
 	case 45:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 46:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Model)
 	case 47:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 48:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.Cores)
 	case 49:
-		return engine.BoolValue(f.Inventory.Changed)
+		return engine.IntValue(f.Hardware.Disks)
 	case 50:
-		return engine.BoolValue(f.Inventory.Lost)
+		return engine.BoolValue(f.Inventory.Changed)
 	case 51:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 52:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}

@@ -168,6 +168,7 @@ func (o Observation) claimFacts() ClaimFacts {
 	hasRecord := v1alpha1.ReleaseRecorded(o.Server)
 	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.CountedNow)
 	f := ClaimFacts{Released: released, Power: none}
+	f.Ended = hasRecord && !released && o.Settings.ReleasePower == bundle.PowerImmediate
 	f.Bound = !hasRecord && Bound(o.Server, o.Claim)
 	f.Binding = !hasRecord && o.Server.Spec.ServerClaimRef != nil && o.Claim != nil && o.Claim.Spec.ServerRef == nil &&
 		string(o.Claim.UID) == o.Server.Annotations[v1alpha1.ClaimUIDAnnotation]

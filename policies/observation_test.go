@@ -72,16 +72,16 @@ func TestClaimFacts(t *testing.T) {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1")), web("1", "r1"), 0, ClaimFacts{Released: true, Power: "None"}},
 		"is not yet released within the grace period": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "9h30m")),
-			nil, time.Hour, ClaimFacts{Power: "None"}},
+			nil, time.Hour, ClaimFacts{Power: "None", Ended: true}},
 		"is released after the grace period": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "8h30m")),
 			nil, time.Hour, ClaimFacts{Released: true, Power: "None"}},
 		"is not released after a grace period whose beginning cannot be read": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "yesterday")),
-			nil, time.Hour, ClaimFacts{Power: "None"}},
+			nil, time.Hour, ClaimFacts{Power: "None", Ended: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Observation{Server: c.server, Claim: c.claim, Now: noon, CountedNow: tenHours, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required"}}
+			o := Observation{Server: c.server, Claim: c.claim, Now: noon, CountedNow: tenHours, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required", ReleasePower: bundle.PowerImmediate}}
 			if diff := cmp.Diff(c.want, o.Facts().Claim); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

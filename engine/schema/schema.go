@@ -80,7 +80,10 @@ func bundleFields() object {
 			bundle.SanitizationRequired, bundle.SanitizationNone),
 		"firstSeen":    words("what to do with a machine that is found running", bundle.FirstSeenObserve, bundle.FirstSeenManage),
 		"releaseGrace": span("how long to wait between a claim's end and the wipe"),
-		"probe":        fields(object{"allowUnauthenticated": truth("accept reports without a token")}),
+		"releasePower": words("when the machine of a claim that ended is powered off",
+			bundle.PowerAfterGrace, bundle.PowerImmediate),
+		"releaseShutdown": span("how long its operating system may take to shut down, under Immediate"),
+		"probe":           fields(object{"allowUnauthenticated": truth("accept reports without a token")}),
 		"bmc": fields(object{"tls": words("how a BMC's certificate is checked", bundle.TLSVerify, bundle.TLSInsecure, bundle.TLSPin),
 			"pinWithin": list(text("a network in which the certificate of a BMC is pinned at first use"))}),
 		"boot": fields(bootFields(object{

@@ -37,6 +37,7 @@ const (
 	requestRefused
 	claimBound
 	claimReleased
+	claimEnded
 	claimBinding
 	claimMissing
 	claimPower
@@ -116,6 +117,7 @@ var vocabulary = [factCount]factType{
 	requestRefused:       {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
 	claimBound:           {"claim.bound", cel.BoolType, truths},
 	claimReleased:        {"claim.released", cel.BoolType, truths},
+	claimEnded:           {"claim.ended", cel.BoolType, truths},
 	claimBinding:         {"claim.binding", cel.BoolType, truths},
 	claimMissing:         {"claim.missing", cel.BoolType, truths},
 	claimPower:           {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
@@ -180,6 +182,7 @@ func (m *Machine) read(w *World) reading {
 	r[requestRefused] = bit(w.Refused)
 	r.readBMC(w)
 	r.readClaim(w)
+	r[claimEnded] = bit(w.Record && w.Grace && m.powerGoes)
 	r.readReports(w)
 	if w.Op != NoOperation {
 		r[operationName], r[operationEntry] = uint8(w.Op), entryOf(w.OpOld)
@@ -207,7 +210,7 @@ func (r *reading) readBMC(w *World) {
 func (r *reading) readClaim(w *World) {
 	r[claimRefSet], r[reclaimPolicy] = bit(w.Ref), bit(w.Retain)
 	binding := w.Claim == Binding && w.Ref && !w.Record
-	r[claimBound], r[claimReleased], r[claimBinding] = bit(w.bound()), bit(w.Record), bit(binding)
+	r[claimBound], r[claimReleased], r[claimBinding] = bit(w.bound()), bit(w.released()), bit(binding)
 	r[claimMissing] = bit(w.Ref && !w.Record && !w.bound() && !binding)
 	if w.bound() {
 		r[claimPower] = 1 + bit(w.WantsOff)
