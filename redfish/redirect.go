@@ -106,6 +106,8 @@ func redirectWords(asked *url.URL, got *answer) string {
 	switch {
 	case !strings.EqualFold(to.Hostname(), asked.Hostname()):
 		return words + "if the BMC is there, set its address, or spec.hostname, to " + clip(to.Hostname(), 100)
+	case to.Scheme != asked.Scheme && asked.Scheme == "https": // to follow it would show the password on the wire
+		return words + "the BMC leads away from TLS; have it serve HTTPS without a redirect"
 	case to.Scheme != asked.Scheme:
 		return words + fmt.Sprintf("set spec.protocol.scheme to %s and spec.protocol.port to %s", clip(to.Scheme, 20), port)
 	case !sameService(asked, to):

@@ -164,7 +164,7 @@ func TestWhereARedirectLeadsAndWhichFieldFollowsIt(t *testing.T) {
 		"a query":                      {308, systemURI + "/?a=b", "", "systemURI"},
 		"another port": {308, "https://192.0.2.1:8080" + systemURI, "",
 			"a redirect to https://192.0.2.1:8080" + systemURI + ", which is not followed; set spec.protocol.port to 8080"},
-		"another scheme":      {308, "http://192.0.2.1" + systemURI, "", "set spec.protocol.scheme to http and spec.protocol.port to 80"},
+		"another scheme":      {308, "http://192.0.2.1" + systemURI, "", "the BMC leads away from TLS"},
 		"another host":        {308, "https://bmc.example.com" + systemURI, "", "set its address, or spec.hostname, to bmc.example.com"},
 		"credentials in it":   {308, "https://a:b@192.0.2.1" + systemURI, "", "does not say where to"},
 		"no Location":         {308, "", "", "does not say where to"},
