@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/webhooks/deletion"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -42,6 +43,7 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.
 		checkProtected(c.Old, "Server", found)
 		checkDeletedInMaintenance(c.Old, found)
 		checkDeletion(c.Old, f.data, found)
+		deletion.Server(c.Old, found)
 		return
 	}
 	if f.rival != nil {

@@ -260,6 +260,9 @@ const (
 	// DecommissionAnnotation on a Server is the reason for which it goes out of service. The manager writes it when it takes in
 	// operation decommission and removes it with recommission, so that losing the status does not put the server back into service.
 	DecommissionAnnotation = "policy.metalaw.dev/decommission"
+	// KeptAnnotation on a ServerInventory is what people said of the machine, as a JSON object: that it is decommissioned, cordoned,
+	// or tainted by hand. The manager writes it. A new Server of the machine gets it back.
+	KeptAnnotation = "policy.metalaw.dev/kept-for-server"
 	// RestoredDoubtAnnotation on a Server says that the cluster's store was restored, and that what is stored of its machine may be
 	// older than its disks: RestoredDoubted, RestoredConfirmed or RestoredInspect. Writing it takes the verb restore on fleetcontrols.
 	RestoredDoubtAnnotation = "policy.metalaw.dev/restored-doubt"

@@ -42,11 +42,12 @@ func (v *scope) followLabels(ctx context.Context) loop.Progress {
 	return loop.Holds()
 }
 
-// copyLabels carries the labels of a BMC over. Those of tools are left out, and taken away where a former build copied them:
-// a tool would delete the Server, because its source does not name it.
+// copyLabels carries the labels of a BMC over. Those of tools are left out, and taken away where a former build copied
+// them: a tool would delete the Server, because its source does not name it.
 func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
 	tracking.Keep(&s.ObjectMeta)
-	labels, remember := follow(tracking.Without(b.Labels), copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
+	copied := copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation])
+	labels, remember := follow(tracking.Without(b.Labels), copied, s.Labels)
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
 	}

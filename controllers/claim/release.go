@@ -166,8 +166,8 @@ func restorable(c *v1alpha1.ServerClaim, server string) string {
 	return string(text)
 }
 
-// dropBoot deletes the claim's boot configuration: the one that it owns, or that lost its owner and was its own. One of the same
-// name that belongs to another object stays.
+// dropBoot deletes the claim's boot configuration: the one that it owns, or that lost its owner and was its own. One of
+// the same name that belongs to another object stays.
 func (v *scope) dropBoot(ctx context.Context, servers []*v1alpha1.Server) error {
 	c := v.facts.claim
 	var boot v1alpha1.ServerBootConfiguration

@@ -199,7 +199,8 @@ func (v *scope) create(ctx context.Context, c redfish.Credentials, pin string) e
 // newBMC bears the Endpoint's labels from the beginning, so that one that is made again has them too. They are the BMC's own
 // from then on.
 func newBMC(e *v1alpha1.Endpoint, row macprefixes.Row) *v1alpha1.BMC {
-	bmc := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: e.Name, Labels: tracking.Without(e.Labels), Finalizers: []string{v1alpha1.FinalizerBMC}}}
+	bmc := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: e.Name, Labels: tracking.Without(e.Labels),
+		Finalizers: []string{v1alpha1.FinalizerBMC}}}
 	bmc.Spec.EndpointRef = &corev1.LocalObjectReference{Name: e.Name}
 	bmc.Spec.BMCSecretRef.Name = e.Name
 	bmc.Spec.Protocol = v1alpha1.Protocol{

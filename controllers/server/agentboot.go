@@ -112,7 +112,7 @@ func (v bootShell) ignition(b boots.Agent, token string) ([]byte, error) {
 	config := metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
 		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.Program, Entry: v.server.Status.Lifecycle.Entry}
 	if b.Program == metalprobe.PurposeWipe {
-		config.Wipe = custodyShell(v).wipePolicy()
+		config.Wipe = boots.WipePolicy(v.settings().Wipe, v.inventory)
 	}
 	return metalprobe.BuildIgnition(config)
 }

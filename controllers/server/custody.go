@@ -18,9 +18,9 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/proof"
+	"github.com/metalaw/metalaw/controllers/server/said"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -91,27 +91,6 @@ func (v custodyShell) askedTerm() policyv1alpha1.SanitizationTerm {
 		return ""
 	}
 	return policyv1alpha1.SanitizationTerm(bundle.Stronger("", v.claim.Annotations[v1alpha1.MinimumTermAnnotation]))
-}
-
-// wipePolicy is what the policy, and the holder whose data is erased, ask of a wipe; nil where neither asks for anything.
-func (v custodyShell) wipePolicy() *metalprobe.WipePolicy {
-	w, namespace, asked := v.settings().Wipe, "", ""
-	if v.inventory != nil && v.inventory.Custody != nil {
-		asked = string(v.inventory.Custody.MinimumTerm)
-		if holder := v.inventory.Custody.LastHolder; holder != nil {
-			namespace = holder.Namespace
-		}
-	}
-	term := policyv1alpha1.SanitizationTerm(bundle.Stronger(w.TermFor(namespace), asked))
-	removable := ""
-	if w.Removable == bundle.RemovableErase {
-		removable = w.Removable
-	}
-	if !w.AcceptDriveErase && term == "" && len(w.Excused) == 0 && len(w.Allowed) == 0 && removable == "" {
-		return nil
-	}
-	return &metalprobe.WipePolicy{AcceptDriveErase: w.AcceptDriveErase, MinimumTerm: term, Excused: w.Excused, Allowed: w.Allowed,
-		Removable: removable}
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.
@@ -299,6 +278,9 @@ func (v *scope) Finalize(ctx context.Context) loop.Progress {
 		if err != nil {
 			return loop.Broken(err)
 		}
+	}
+	if err := said.Keep(ctx, v.Client, s, v.inventory, custodyShell{v}.writeInventory); err != nil {
+		return conflictOrBroken(err)
 	}
 	v.memory.forget(s.Name)
 	v.Cache.Forget(s.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/said"
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
@@ -26,7 +27,8 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	if outcome.Settled() {
 		outcome = effectShell{v}.applyEffects(ctx, d)
 	}
-	err := errors.Join(operationShell{v}.attest(ctx), operationShell{v}.prove(ctx), custodyShell{v}.noteRivals(ctx))
+	err := errors.Join(operationShell{v}.attest(ctx), operationShell{v}.prove(ctx), custodyShell{v}.noteRivals(ctx),
+		said.Keep(ctx, v.Client, v.server, v.inventory, custodyShell{v}.writeInventory))
 	if err != nil && outcome.Settled() {
 		outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, conflictOrBroken(err)
 	} else if err != nil {

@@ -22,6 +22,7 @@ import (
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/operations"
+	"github.com/metalaw/metalaw/controllers/server/said"
 	"github.com/metalaw/metalaw/controllers/server/shown"
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
@@ -139,6 +140,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err := (readShell{v}).readObjects(ctx); err != nil {
 		return nil, err
 	}
+	said.Return(server, v.inventory)                       // the first write of a new Server stores it
 	v.governs = rollout.Governs(governShell{v}.question()) // nothing is granted yet
 	v.bundle = v.governs.Bundle
 	if err := (readShell{v}).readHardware(ctx); err != nil {
@@ -185,7 +187,9 @@ func (v readShell) readObjects(ctx context.Context) error {
 func (v readShell) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		// The cache may not show a holder yet, nor a disk that was attested a moment ago.
-		from := v.reader(operations.DeclaresClean(v.server) || operations.Asked(v.server) == v1alpha1.OperationAttestDisk)
+		// Nor what was kept of a Server that was deleted a moment ago.
+		from := v.reader(operations.DeclaresClean(v.server) || operations.Asked(v.server) == v1alpha1.OperationAttestDisk ||
+			v.server.Status.Lifecycle == nil)
 		inventory, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name)
 		if err != nil || inventory != nil {
 			v.inventory = inventory

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphaned knows the manager's own boot configurations whose owner reference is gone. `kubectl delete --cascade=orphan`
-// has the garbage collector take the reference away, and such an object would boot the machine for its next holder.
+// Package orphaned knows the manager's own boot configurations whose owner reference is gone. `kubectl delete
+// --cascade=orphan` has the garbage collector take the reference away, and such an object would boot the machine for
+// its next holder.
 package orphaned
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// Boot says that a boot configuration has no owner, and that the manager wrote it for the purpose. Its annotation says so.
-// One of another operator has no such annotation: that one is known by the reference of a server.
+// Boot says that a boot configuration has no owner, and that the manager wrote it for the purpose. Its annotation says
+// so. One of another operator has no such annotation: that one is known by the reference of a server.
 func Boot(b *v1alpha1.ServerBootConfiguration, purpose string, servers ...*v1alpha1.Server) bool {
 	if b == nil || len(b.OwnerReferences) > 0 {
 		return false

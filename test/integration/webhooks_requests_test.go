@@ -228,6 +228,18 @@ var _ = Describe("Admission of what people ask for", Serial, Ordered, func() {
 		Expect(changed(frozen(func(*policyv1alpha1.Freeze) {}))).To(Succeed(), "beside a selector that is stored and cannot be read")
 	})
 
+	It("tells who deletes a server what was said of its machine, which outlives it", func(ctx SpecContext) {
+		s := stored(ctx, "adm-said", uuid+"9")
+		d.told.take()
+		Expect(d.user.Delete(ctx, s.DeepCopy(), client.DryRunAll)).To(Succeed())
+		Expect(d.told.take()).To(BeEmpty(), "nothing was said")
+		said := s.DeepCopy()
+		said.Spec.Unclaimable = true
+		Expect(d.user.Update(ctx, said)).To(Succeed())
+		Expect(d.user.Delete(ctx, said.DeepCopy(), client.DryRunAll)).To(Succeed())
+		Expect(d.told.take()).To(ConsistOf(ContainSubstring("metalaw server uncordon, or kubectl delete serverinventory " + s.Spec.SystemUUID)))
+	})
+
 	It("keeps a FleetControl whose deletion would lift a freeze or close the breaker, whoever installs anew", func(ctx SpecContext) {
 		control := &policyv1alpha1.FleetControl{}
 		Expect(d.user.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)).To(Succeed())

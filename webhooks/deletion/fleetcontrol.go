@@ -14,8 +14,8 @@ import (
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// FleetControl refuses a deletion that would end a freeze or close the breaker. A tool that installs the program deletes and
-// makes objects anew, and knows nothing of either.
+// FleetControl refuses a deletion that would end a freeze or close the breaker. A tool that installs the program
+// deletes and makes objects anew, and knows nothing of either.
 func FleetControl(c *policyv1alpha1.FleetControl, now time.Time, found *review.Findings) {
 	for i := range c.Spec.Freezes {
 		f := &c.Spec.Freezes[i]

@@ -42,8 +42,9 @@ func inManager(path ...any) []any { return append(inPod("containers", 0), path..
 // settings lists every value of the chart but the switches of whole kustomizations, which are in parts.
 var settings = []setting{
 	{object: "Namespace/metalaw-system", when: ".Values.createNamespace"},
-	// Operators change budgets and freeze the fleet: neither an upgrade nor an uninstall may undo that. It is no hook, because
-	// Argo CD deletes hooks and makes them anew. Helm makes it only where there is none; a cluster without the kind has none.
+	// Operators change budgets and freeze the fleet: neither an upgrade nor an uninstall may undo that. It is no hook,
+	// because Argo CD deletes hooks and makes them anew. Helm makes it only where there is none; a cluster without the
+	// kind has none.
 	{object: "FleetControl/fleet", annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 		when: `not (and (.Capabilities.APIVersions.Has "policy.metalaw.dev/v1alpha1/FleetControl") ` +
 			`(lookup "policy.metalaw.dev/v1alpha1" "FleetControl" "" "fleet"))`},

@@ -109,9 +109,9 @@ func (in OwnedInput) Stands() bool {
 		in.Owner.asked(in.Found) && policies.Armed(in.Found)
 }
 
-// ForOwner keeps the boot configuration of an owner as the owner asks. A change of what it boots is carried over, and then the Ready that
-// spoke of the former spec is taken back. One that lost its owner is made anew. Both writes are under the optimistic lock; a crash between them is found by the generation
-// that was not handed over.
+// ForOwner keeps the boot configuration of an owner as the owner asks. A change of what it boots is carried over, and
+// then the Ready that spoke of the former spec is taken back. One that lost its owner is made anew. Both writes are
+// under the optimistic lock; a crash between them is found by the generation that was not handed over.
 func ForOwner(in OwnedInput) Output {
 	found, owner := in.Found, in.Owner
 	if found == nil {
