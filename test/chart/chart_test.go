@@ -168,6 +168,18 @@ func TestAValueReachesItsObject(t *testing.T) {
 			},
 			[]any{"--boot-url=https://b:1", "--allow-registries=r.example,s.example", "--x"},
 		},
+		"the boot service sees the addresses of machines": {
+			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "LoadBalancer"}},
+			func(o objects) any {
+				return []any{at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"],
+					at(o["Service/metalaw-media"], "spec")["externalTrafficPolicy"]}
+			},
+			[]any{"Local", "Local"},
+		},
+		"a Service within the cluster has no such policy": {
+			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "ClusterIP"}},
+			func(o objects) any { return at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"] }, nil,
+		},
 		"the manager knows the boot service": {
 			map[string]any{"boot": map[string]any{"enabled": true, "mediaURL": "https://m:2"}},
 			func(o objects) any { return container(o)["args"].([]any)[8] }, "--media-url=https://m:2",

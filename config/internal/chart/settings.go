@@ -95,9 +95,9 @@ var settings = []setting{
 {{- end }}`},
 		{path: inPod("imagePullSecrets"), template: pullSecrets},
 	}},
-	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot")},
-	{object: "Service/metalaw-media", places: serviceFor(".Values.boot")},
-	{object: "Service/metalaw-registry", places: serviceFor(".Values.registry")},
+	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot", showsAddresses)},
+	{object: "Service/metalaw-media", places: serviceFor(".Values.boot", showsAddresses)},
+	{object: "Service/metalaw-registry", places: serviceFor(".Values.registry", "")},
 }
 
 const pullSecrets = `{{- with .Values.imagePullSecrets }}
@@ -105,11 +105,17 @@ imagePullSecrets:
 {{- toYaml . | nindent 6 }}
 {{- end }}`
 
-// serviceFor lets values make a Service reachable from outside the cluster.
-func serviceFor(values string) []place {
+// showsAddresses keeps the addresses of machines and BMCs, to which the boot service binds what it serves.
+const showsAddresses = `
+{{- if ne . "ClusterIP" }}
+externalTrafficPolicy: Local
+{{- end }}`
+
+// serviceFor lets values make a Service reachable from outside the cluster. more is what such a Service has besides.
+func serviceFor(values, more string) []place {
 	return []place{
 		{path: []any{"spec", "type"}, template: "{{- with " + values + `.serviceType }}
-type: {{ . }}
+type: {{ . }}` + more + `
 {{- end }}`},
 		{path: []any{"metadata", "annotations"}, template: "{{- with " + values + `.serviceAnnotations }}
 annotations:

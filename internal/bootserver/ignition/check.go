@@ -28,7 +28,8 @@ func check(text []byte) error {
 }
 
 func walk(node *yaml.Node, nodes *int) error {
-	if *nodes++; *nodes > maxNodes {
+	*nodes++
+	if *nodes > maxNodes {
 		return fmt.Errorf("the Butane text has more than %d values; split it, and merge the parts by ignition.config.merge", maxNodes)
 	}
 	if node.Kind == yaml.AliasNode {
