@@ -37,7 +37,16 @@ func (e *IdentityError) Error() string {
 		"or the hardware behind it changed", e.URI, describe(e.Got), describe(e.Want))
 }
 
+// describe leaves out what an identity does not hold.
 func describe(id Identity) string {
+	switch {
+	case id.UUID == "" && id.SerialNumber == "":
+		return "neither UUID nor serial"
+	case id.SerialNumber == "":
+		return fmt.Sprintf("UUID %q", id.UUID)
+	case id.UUID == "":
+		return fmt.Sprintf("serial %q", id.SerialNumber)
+	}
 	return fmt.Sprintf("UUID %q, serial %q", id.UUID, id.SerialNumber)
 }
 
