@@ -140,8 +140,12 @@ const (
 	ReleasedCountedAnnotation = "policy.metalaw.dev/released-counted"
 	// ReleasedNoGrace is the value of ReleasedCountedAnnotation by which the release takes effect at once.
 	ReleasedNoGrace = "noGrace"
-	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
+	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, with the labels and annotations of its user, so that a
+	// user can apply it again. It decides nothing.
 	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
+	// LeftOutAnnotation on the claim that ReleasedSpecAnnotation keeps names its annotations that were too long to be kept, with
+	// commas between. It decides nothing.
+	LeftOutAnnotation = "policy.metalaw.dev/left-out"
 	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
 	// writes it when it lets a deletion of the claim pass.
 	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"

@@ -22,8 +22,9 @@ import (
 
 type follower struct {
 	*run
-	open map[string]*followed
-	told map[string]bool
+	open  map[string]*followed
+	told  map[string]bool
+	began time.Time
 }
 
 // follow waits until every request has ended, and reports each as it does. The time limit is one for all.
@@ -31,7 +32,7 @@ func (r *run) follow(ctx context.Context, asked []followed) {
 	if len(asked) == 0 {
 		return
 	}
-	f := &follower{run: r, open: map[string]*followed{}, told: map[string]bool{}}
+	f := &follower{run: r, open: map[string]*followed{}, told: map[string]bool{}, began: time.Now()}
 	for i := range asked {
 		f.open[asked[i].result.Name] = &asked[i]
 	}
@@ -108,6 +109,7 @@ func (f *follower) events(ctx context.Context, w watch.Interface) error {
 			return nil
 		case now := <-looks.C:
 			f.settle(ctx, now)
+			f.tellWaits(now)
 		case e, more := <-w.ResultChan():
 			if !more {
 				return nil
@@ -188,6 +190,18 @@ func (f *follower) tellOverrides(s *v1alpha1.Server, words string) {
 	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
 		f.told[s.Name] = true
 		f.report.terminal.Notef("%s: %s %s", s.Name, words, strings.Join(overrides, ", "))
+	}
+}
+
+// tellWaits says once of each request what holds it back, so that its user need not wait for the timeout to learn that.
+func (f *follower) tellWaits(now time.Time) {
+	for _, name := range slices.Sorted(maps.Keys(f.open)) {
+		o := f.open[name]
+		why := waits(o.stored, stageOf(o.stored, f.verb.operation, o.before), now.Sub(f.began) >= eventDelay)
+		if why != "" && !f.told["waits/"+name] {
+			f.told["waits/"+name] = true
+			f.report.terminal.Notef("%s: %s", name, why)
+		}
 	}
 }
 
