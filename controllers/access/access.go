@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -122,8 +123,8 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return nil, redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
 	}
 	c := redfish.Credentials{
-		Username: strings.TrimSpace(value(secret, v1alpha1.BMCSecretUsernameKey)),
-		Password: strings.TrimSpace(value(secret, v1alpha1.BMCSecretPasswordKey)),
+		Username: strings.TrimSpace(bmctrust.Value(secret, v1alpha1.BMCSecretUsernameKey)),
+		Password: strings.TrimSpace(bmctrust.Value(secret, v1alpha1.BMCSecretPasswordKey)),
 	}
 	var missing string
 	switch {
@@ -135,14 +136,6 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return secret, c, nil
 	}
 	return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing, fmt.Sprintf("the BMCSecret %q has no key %s; add it", name, missing)}
-}
-
-// value prefers stringData, as an API server would when it merges the two.
-func value(s *v1alpha1.BMCSecret, key string) string {
-	if text, ok := s.StringData[key]; ok {
-		return text
-	}
-	return string(s.Data[key])
 }
 
 func has(s *v1alpha1.BMCSecret, key string) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fingerprint"
 	"github.com/metalaw/metalaw/internal/oldtls"
 	"github.com/metalaw/metalaw/redfish"
@@ -20,14 +21,14 @@ import (
 // Trust says by what the certificate of a BMC is trusted: by its spec, else by its BMCSecret, else as the bundle and the
 // manager's options say. BMC and BMCSecret may be nil. The error is an *Error where what is written cannot be used.
 func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (redfish.Endpoint, error) {
-	if !Trusts(b, secret) {
+	if !bmctrust.Named(b, secret) {
 		return e, nil
 	}
 	given, where := v1alpha1.BMCTrust{}, "spec.trust.certificateSHA256"
-	if Trusts(b, nil) {
+	if bmctrust.Named(b, nil) {
 		given = *b.Spec.Trust
 	} else {
-		given.CABundle, given.CertificateSHA256 = value(secret, v1alpha1.BMCSecretCAKey), value(secret, v1alpha1.BMCSecretFingerprintKey)
+		given.CABundle, given.CertificateSHA256 = bmctrust.Value(secret, v1alpha1.BMCSecretCAKey), bmctrust.Value(secret, v1alpha1.BMCSecretFingerprintKey)
 		where = fmt.Sprintf("the key %s of BMCSecret %q", v1alpha1.BMCSecretFingerprintKey, secret.Name)
 	}
 	switch {
@@ -84,12 +85,4 @@ func Pin(c FirstContact) string {
 		return ""
 	}
 	return shown.Shown
-}
-
-// Trusts says that a BMC or its BMCSecret, which may be nil, names a certificate or an authority.
-func Trusts(b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) bool {
-	if b != nil && b.Spec.Trust != nil && *b.Spec.Trust != (v1alpha1.BMCTrust{}) {
-		return true
-	}
-	return secret != nil && (value(secret, v1alpha1.BMCSecretCAKey) != "" || value(secret, v1alpha1.BMCSecretFingerprintKey) != "")
 }

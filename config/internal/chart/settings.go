@@ -54,6 +54,8 @@ var settings = []setting{
 		{path: inManager("image"), want: "metalaw:latest", template: "{{ .Values.image | quote }}"},
 		{path: inManager("args", 7), want: "--registry-url=" + registry,
 			template: `{{ printf "--registry-url=%s" .Values.registry.url | quote }}`},
+		{path: inManager("args", 8), want: "--credential-use=on",
+			template: `{{ printf "--credential-use=%s" .Values.credentialUse | quote }}`},
 		{path: inManager("args", -1), template: `{{- range .Values.registry.extraDNSNames }}
 - {{ printf "--extra-dns-names=%s" . | quote }}
 {{- end }}
@@ -94,6 +96,10 @@ var settings = []setting{
 - {{ . | quote }}
 {{- end }}`},
 		{path: inPod("imagePullSecrets"), template: pullSecrets},
+	}},
+	{object: "ClusterRoleBinding/metalaw-fedhcp", places: []place{
+		{path: []any{"subjects", 0, "name"}, want: "fedhcp", template: "{{ .Values.fedhcp.serviceAccount | quote }}"},
+		{path: []any{"subjects", 0, "namespace"}, want: "fedhcp", template: "{{ .Values.fedhcp.namespace | quote }}"},
 	}},
 	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot", showsAddresses)},
 	{object: "Service/metalaw-media", places: serviceFor(".Values.boot", showsAddresses)},
