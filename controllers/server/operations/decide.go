@@ -48,8 +48,11 @@ type Input struct {
 	Move     *Move
 }
 
-// Note is a warning to be told once.
-type Note struct{ Reason, Message string }
+// Note is an event to be told once: a warning unless it is Fine.
+type Note struct {
+	Reason, Message string
+	Fine            bool
+}
 
 // Output is what is to be recorded of operations.
 type Output struct {
@@ -75,8 +78,7 @@ func Decide(in Input) Output {
 
 // concerned says that an operation is asked for or recorded; nothing is copied for any other server.
 func concerned(in Input) bool {
-	_, written := in.Server.Annotations[v1alpha1.OperationAnnotation]
-	return written || in.Move != nil || in.Server.Status.Operation.Active()
+	return in.Move != nil || Stands(in.Server)
 }
 
 // decision is an Output on its way. server is a copy, which may be changed.
@@ -90,10 +92,21 @@ func (d *decision) note(reason, message string) {
 	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message})
 }
 
+func (d *decision) tell(reason, message string) {
+	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message, Fine: true})
+}
+
 // record takes in what is asked for, and ends what is done.
 func (d *decision) record() {
+	d.dropPark()
 	d.end()
 	d.recordForce()
+	d.recordAsked()
+	d.servePark()
+}
+
+// recordAsked takes in what the annotation asks for.
+func (d *decision) recordAsked() {
 	asked := Asked(d.server)
 	if asked == "" {
 		if _, written := d.server.Annotations[v1alpha1.OperationAnnotation]; written {
@@ -139,6 +152,8 @@ func (d *decision) admitInstead(asked string) {
 	case op.State == v1alpha1.OperationRefused:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
 		d.server.Status.Operation, d.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
+	case former.Name == v1alpha1.OperationPark && d.server.Annotations[v1alpha1.ParkRequestedAnnotation] != "":
+		d.tell(v1alpha1.ReasonParkDeferred, fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
 	default:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
 	}
@@ -146,10 +161,16 @@ func (d *decision) admitInstead(asked string) {
 
 func (d *decision) admitOperation(asked string) {
 	s := d.server
-	if d.takesLeave(asked) {
+	if d.takesLeave(asked) || d.dropsParked(asked) {
 		return
 	}
 	switch {
+	case asked == v1alpha1.OperationPark:
+		d.keepPark()
+		return
+	case asked == v1alpha1.OperationUnpark && !d.accepts(asked):
+		d.notParked()
+		return
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
 		return
