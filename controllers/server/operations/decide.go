@@ -72,7 +72,9 @@ func Decide(in Input) Output {
 	}
 	d.server = in.Server.DeepCopy()
 	d.out.Server = d.server
+	d.dropPark()
 	d.record()
+	d.servePark()
 	return d.out
 }
 
@@ -89,24 +91,13 @@ type decision struct {
 }
 
 func (d *decision) note(reason, message string) {
-	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message})
-}
-
-func (d *decision) tell(reason, message string) {
-	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message, Fine: true})
+	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message, Fine: reason == v1alpha1.ReasonParkDeferred})
 }
 
 // record takes in what is asked for, and ends what is done.
 func (d *decision) record() {
-	d.dropPark()
 	d.end()
 	d.recordForce()
-	d.recordAsked()
-	d.servePark()
-}
-
-// recordAsked takes in what the annotation asks for.
-func (d *decision) recordAsked() {
 	asked := Asked(d.server)
 	if asked == "" {
 		if _, written := d.server.Annotations[v1alpha1.OperationAnnotation]; written {
@@ -153,7 +144,7 @@ func (d *decision) admitInstead(asked string) {
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
 		d.server.Status.Operation, d.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
 	case former.Name == v1alpha1.OperationPark && d.server.Annotations[v1alpha1.ParkRequestedAnnotation] != "":
-		d.tell(v1alpha1.ReasonParkDeferred, fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
+		d.note(v1alpha1.ReasonParkDeferred, fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
 	default:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
 	}
@@ -161,15 +152,17 @@ func (d *decision) admitInstead(asked string) {
 
 func (d *decision) admitOperation(asked string) {
 	s := d.server
-	if d.takesLeave(asked) || d.dropsParked(asked) {
+	if d.takesLeave(asked) {
+		return
+	}
+	if why := droppedWhileParked(d.Bundle, s, asked); why != "" {
+		d.note(v1alpha1.ReasonParkedOperationDropped, asked+" is dropped: "+why)
+		d.dropRequest()
 		return
 	}
 	switch {
-	case asked == v1alpha1.OperationPark:
-		d.keepPark()
-		return
-	case asked == v1alpha1.OperationUnpark && !d.accepts(asked):
-		d.notParked()
+	case asked == v1alpha1.OperationPark, asked == v1alpha1.OperationUnpark && !accepts(d.Bundle, s, asked):
+		d.takePark(asked)
 		return
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
