@@ -26,6 +26,7 @@ var domains = map[string][]engine.Value{
 	"server.claimRefSet":    bools(),
 	"server.reclaimPolicy":  enums("Recycle", "Retain"),
 	"server.parked":         bools(),
+	"server.parkedFrom":     enums("None", "Error", "Released"),
 	"server.ignored":        bools(),
 	"server.decommission":   bools(),
 	"lifecycle.entry":       {engine.IntValue(thisEntry)},
@@ -185,6 +186,7 @@ func (v *valuation) possible() bool {
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.excusedOnly") || v.is("wipe.verified")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
+		(v.has("server.parkedFrom", none) || v.named("lifecycle.state").Text() == "Parked") &&
 		(!v.is("maintenance.ours") || v.is("maintenance.granted")) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
 }

@@ -320,3 +320,26 @@ func TestWipeFacts(t *testing.T) {
 		})
 	}
 }
+
+func TestWhereAServerWasParkedCountsWhileItIsParked(t *testing.T) {
+	for name, c := range map[string]struct {
+		state v1alpha1.ServerState
+		was   string
+		want  string
+	}{
+		"in Error":                        {v1alpha1.StateParked, "Error", "Error"},
+		"in Released":                     {v1alpha1.StateParked, "Released", "Released"},
+		"elsewhere it goes on by facts":   {v1alpha1.StateParked, "Reserved", "None"},
+		"by a word that says nothing":     {v1alpha1.StateParked, "Attic", "None"},
+		"a server that is not parked":     {v1alpha1.StateAvailable, "Error", "None"},
+		"where another program wrote not": {v1alpha1.StateParked, "", "None"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{}
+			s.Status.State, s.Annotations = c.state, map[string]string{v1alpha1.PreParkStateAnnotation: c.was}
+			if got := (Observation{Server: s}).Facts().Server.ParkedFrom; got != c.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}

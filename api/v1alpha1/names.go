@@ -83,6 +83,8 @@ const (
 const (
 	// ParkedAnnotation marks a Server for as long as it is parked, so that losing its status does not unpark it.
 	ParkedAnnotation = "metal.ironcore.dev/parked"
+	// PreParkStateAnnotation on a Server is the state in which it was parked, for as long as it is parked. Only the manager writes it.
+	PreParkStateAnnotation = "metal.ironcore.dev/pre-park-state"
 	// TypeAnnotation says for whom a ServerBootConfiguration was made.
 	TypeAnnotation = "metal.ironcore.dev/type"
 	// TypeInternal is the value of TypeAnnotation on a boot configuration that the manager made for itself.
@@ -267,6 +269,9 @@ const (
 	// KeptAnnotation on a ServerInventory is what people said of the machine, as a JSON object: that it is decommissioned, cordoned,
 	// or tainted by hand. The manager writes it. A new Server of the machine gets it back.
 	KeptAnnotation = "policy.metalaw.dev/kept-for-server"
+	// ParkRequestedAnnotation on a Server is a request to park it that was not served yet, as a JSON object of by, reason, claim and at.
+	// Only the manager writes it. No claim gets the server meanwhile; operation unpark withdraws it.
+	ParkRequestedAnnotation = "policy.metalaw.dev/park-requested"
 	// RestoredDoubtAnnotation on a Server says that the cluster's store was restored, and that what is stored of its machine may be
 	// older than its disks: RestoredDoubted, RestoredConfirmed or RestoredInspect. Writing it takes the verb restore on fleetcontrols.
 	RestoredDoubtAnnotation = "policy.metalaw.dev/restored-doubt"

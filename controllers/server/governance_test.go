@@ -184,6 +184,7 @@ func TestAWipesBootCountsForNothingWhereTheOtherRevisionBootsTheProbe(t *testing
 		return variant(t, version, `    - {do: PowerOff, when: released && mayStop && !wiping}
     - Locate
     exits:
+    - {rule: ParkedReleased, to: Parked, when: parkAsked && (released || held) && poweredOff && !wiping}
     - {rule: RetentionEnded, to: Cleanup, when: released && !retained && poweredOff && !claimed}
 `, `    - {do: `+effect+`, when: "!held"}
     exits:

@@ -17,6 +17,7 @@ const (
 	reclaimPolicy
 	unclaimable
 	parked
+	wasIn
 	ignored
 	deleting
 	decommission
@@ -96,6 +97,7 @@ var vocabulary = [factCount]factType{
 	reclaimPolicy: {"server.reclaimPolicy", cel.StringType, []any{"Recycle", "Retain"}},
 	unclaimable:   {"server.unclaimable", cel.BoolType, truths},
 	parked:        {"server.parked", cel.BoolType, truths},
+	wasIn:         {"server.parkedFrom", cel.StringType, []any{"None", "Error", "Released"}},
 	ignored:       {"server.ignored", cel.BoolType, truths},
 	deleting:      {"server.deleting", cel.BoolType, truths},
 	decommission:  {"server.decommission", cel.BoolType, truths},
@@ -170,7 +172,9 @@ func bit(b bool) uint8 {
 func (m *Machine) read(w *World) reading {
 	var r reading
 	r[state], r[age], r[retries], r[marks] = w.State, w.Age, w.Retries, w.Marks
-	r[parked] = bit(w.ParkNote && w.Lost)
+	if r[parked] = bit(w.ParkNote && w.Lost); m.in(w, "Parked") {
+		r[wasIn] = w.From
+	}
 	r[decommission], r[attested] = bit(w.Leaving), bit(w.answered())
 	r[sanitization] = bit(m.waived)
 	r[consented] = bit(w.Consent || m.takesOver)

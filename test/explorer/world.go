@@ -11,7 +11,8 @@ type World struct {
 	Age     uint8 // index of the last deadline that passed in this entry
 	Retries uint8
 	Marks   uint8
-	Lost    bool // the status is gone, and the lifecycle begins anew
+	Lost    bool  // the status is gone, and the lifecycle begins anew
+	From    uint8 // where it was parked: 1 in Error, 2 in Released, 0 elsewhere
 	Op      Operation
 	OpOld   bool // asked for in a former entry
 

@@ -24,6 +24,7 @@ func (d *decision) end() {
 		return
 	}
 	switch {
+	case d.endPark():
 	case move.Rule == v1alpha1.RuleAdopted:
 		d.withdraw(fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", d.Bundle.Revision.Name))
 	case move.Rule == v1alpha1.RuleEntryVoided:

@@ -154,7 +154,7 @@ func (f *follower) see(s *v1alpha1.Server, now time.Time) {
 		o.takenAway = time.Time{}
 	}
 	switch stage {
-	case stageUnseen:
+	case stageUnseen, stageKept:
 	case stageBegun:
 		f.tellOverrides(s, "would set aside")
 	case stageEnded:
@@ -257,6 +257,8 @@ const (
 	stageUnseen stage = iota
 	// stageBegun: the manager has recorded it.
 	stageBegun
+	// stageKept: the manager keeps the request until the state of the server allows it.
+	stageKept
 	// stageEnded: it is over; the record says how.
 	stageEnded
 	// stageUnrecorded: the annotation is gone and no record was made: refused, or the record comes in a moment.
@@ -274,6 +276,9 @@ func stageOf(s *v1alpha1.Server, operation, before string) stage {
 	}
 	if s.Annotations[v1alpha1.OperationAnnotation] == operation {
 		return stageUnseen
+	}
+	if _, kept := s.Annotations[v1alpha1.ParkRequestedAnnotation]; kept && operation == v1alpha1.OperationPark {
+		return stageKept
 	}
 	return stageUnrecorded
 }
@@ -303,9 +308,12 @@ var holdingUp = []fault{
 func overdue(r result, s *v1alpha1.Server, at stage, waited string) result {
 	r.Outcome = outcomeTimedOut
 	words := []string{fmt.Sprintf("not taken in after %s; does the manager run?", waited)}
-	if at == stageBegun {
+	switch at { //nolint:exhaustive // the others are not taken in
+	case stageBegun:
 		r.Operation = s.Status.Operation
 		words = []string{fmt.Sprintf("still %s after %s", s.Status.Operation.State, waited)}
+	case stageKept:
+		words = []string{fmt.Sprintf("the request is kept, and after %s the server is in %s; no new claim gets it", waited, s.Status.State)}
 	}
 	for _, holds := range holdingUp {
 		if c := holds.on(s); c != nil {
