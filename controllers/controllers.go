@@ -42,6 +42,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/running"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -112,6 +113,15 @@ func newHeartbeat(mgr ctrl.Manager, o Options) *heartbeat.Heartbeat {
 		Now: o.Now, Counted: o.Counted}
 }
 
+// flags are what the Lease of this manager tells of it.
+func (o *Options) flags() running.Flags {
+	f := running.Flags{ObserveOnly: o.ObserveOnly, Maintenance: string(o.Maintenance), RegistryURL: o.RegistryURL}
+	if o.Leader != nil {
+		f.Candidate = o.Leader.Identity
+	}
+	return f
+}
+
 // Setup adds every controller to the manager. The manager's cache must not have started.
 func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Options) error {
 	o.setDefaults()
@@ -127,7 +137,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	}
 	probation := revision.NewProbation(store, mgr.GetCache(), time.Now)
 	if err := revision.Setup(ctx, mgr, revision.Options{Store: store, Shadows: shadows, Probation: probation, Namespace: o.Namespace,
-		Metrics: o.Metrics}); err != nil {
+		Metrics: o.Metrics, Flags: o.flags().Text()}); err != nil {
 		return err
 	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics,
