@@ -93,7 +93,8 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)
 	}
-	root.AddCommand(referenceCommand())
+	root.AddCommand(referenceCommand(), optionsCommand())
+	shortHelp(root, program)
 	name(root, program)
 	return root
 }
