@@ -42,6 +42,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/running"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -76,6 +77,8 @@ type Options struct {
 	NoReleaseGrace bool
 	// Maintenance is what is done with maintenances; off where it is empty.
 	Maintenance maintenance.Mode
+	// CredentialUse is the mode of the rule about credentials, which the webhooks keep; the Lease of the manager tells it.
+	CredentialUse string
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
 	// Admission fails until the webhooks of this process listen. The controllers that write what those judge begin no sooner, but
@@ -112,6 +115,16 @@ func newHeartbeat(mgr ctrl.Manager, o Options) *heartbeat.Heartbeat {
 		Now: o.Now, Counted: o.Counted}
 }
 
+// flags are what the Lease of this manager tells of it.
+func (o *Options) flags() running.Flags {
+	f := running.Flags{ObserveOnly: o.ObserveOnly, Maintenance: string(o.Maintenance), RegistryURL: o.RegistryURL,
+		CredentialUse: o.CredentialUse}
+	if o.Leader != nil {
+		f.Candidate = o.Leader.Identity
+	}
+	return f
+}
+
 // Setup adds every controller to the manager. The manager's cache must not have started.
 func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Options) error {
 	o.setDefaults()
@@ -127,7 +140,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	}
 	probation := revision.NewProbation(store, mgr.GetCache(), time.Now)
 	if err := revision.Setup(ctx, mgr, revision.Options{Store: store, Shadows: shadows, Probation: probation, Namespace: o.Namespace,
-		Metrics: o.Metrics}); err != nil {
+		Metrics: o.Metrics, Flags: o.flags().Text()}); err != nil {
 		return err
 	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics,

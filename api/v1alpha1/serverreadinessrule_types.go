@@ -71,7 +71,13 @@ type ServerReadinessRuleStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:resource:scope=Cluster,categories=metal
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.enforcementMode`
+// +kubebuilder:printcolumn:name="Taint",type=string,JSONPath=`.spec.taint.key`
+// +kubebuilder:printcolumn:name="Value",type=string,JSONPath=`.spec.taint.value`,priority=1
+// +kubebuilder:printcolumn:name="Effect",type=string,JSONPath=`.spec.taint.effect`
+// +kubebuilder:printcolumn:name="Conditions",type=string,JSONPath=`.spec.conditions[*].type`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServerReadinessRule struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.

@@ -230,5 +230,5 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
 		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount, NoReleaseGrace: o.NoReleaseGrace,
 		HoldsMaintenances: o.Maintenance == maintenance.On,
-		CredentialUse:     credentials.Mode(o.credentialUse), BMCAuthority: o.bmcCAFile != ""})
+		CredentialUse:     credentials.Mode(o.CredentialUse), BMCAuthority: o.bmcCAFile != ""})
 }

@@ -90,7 +90,7 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if !o.webhooks {
 		return
 	}
-	p.AddIf(!slices.Contains(credentials.Modes(), credentials.Mode(o.credentialUse)), "credential-use", o.credentialUse,
+	p.AddIf(!slices.Contains(credentials.Modes(), credentials.Mode(o.CredentialUse)), "credential-use", o.CredentialUse,
 		"there is no such mode", "write off, warn or on")
 	p.AddIf(o.webhookPort < 1 || o.webhookPort > 65535, "webhook-port", o.webhookPort, "this is no port",
 		"write a number from 1 to 65535, such as 9443")

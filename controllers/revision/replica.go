@@ -44,6 +44,7 @@ type replica struct {
 	store     *Store
 	namespace string
 	identity  string
+	flags     string
 	now       func() time.Time
 
 	recorded string
@@ -147,6 +148,7 @@ func (r *replica) renew(ctx context.Context, text string) error {
 	}
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, policyv1alpha1.ReplicaLabel, "true")
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, policyv1alpha1.LoadedAnnotation, text)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, policyv1alpha1.FlagsAnnotation, r.flags)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &r.identity, ptr.To(int32(leaseLasts.Seconds()))
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: r.now()}
 	if apierrors.IsNotFound(err) {

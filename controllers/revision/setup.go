@@ -37,6 +37,8 @@ type Options struct {
 	Namespace string
 	// Identity names this manager among those that run; default the host's name and something random.
 	Identity string
+	// Flags tells, in the Lease of this manager, how it runs: internal/running.Flags.
+	Flags string
 	// Client reads from the cache, Live past it; Setup takes those of the manager.
 	Client client.Client
 	Live   client.Reader
@@ -79,7 +81,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	follows := &replica{client: o.Client, live: o.Live, cache: mgr.GetCache(), store: o.Store, namespace: o.Namespace,
-		identity: o.Identity, now: o.Now}
+		identity: o.Identity, flags: o.Flags, now: o.Now}
 	for _, runnable := range []interface{ Start(context.Context) error }{bundles, parts, follows} {
 		if err := mgr.Add(runnable); err != nil {
 			return err

@@ -21,8 +21,9 @@ import (
 	"github.com/metalaw/metalaw/test/env"
 )
 
-// startManager runs the built manager with its webhooks, under the shipped rights, until the container of specs is over.
-func startManager(ctx context.Context) {
+// startManager runs the built manager with its webhooks and more flags, under the shipped rights, until the container of
+// specs is over.
+func startManager(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	Expect(controlPlane.ApplyKustomize(ctx, "config/default")).To(Succeed())
 	certificates := GinkgoT().TempDir()
@@ -39,11 +40,11 @@ func startManager(ctx context.Context) {
 	rights, err := controlPlane.KubeconfigFor(env.Manager)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controlPlane.PointWebhooksAt(ctx, fmt.Sprintf("127.0.0.1:%d", ports[0]), authority)).To(Succeed())
-	manager, err := controlPlane.StartChild("manager", filepath.Join(folder, "metalaw"), "manager",
-		"--kubeconfig="+rights, "--namespace=metalaw-system", "--metrics-bind-address=0",
-		"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", ports[0]), "--webhook-cert-dir="+certificates, "--webhook-cert-rotation=false",
+	manager, err := controlPlane.StartChild("manager", filepath.Join(folder, "metalaw"), append([]string{"manager",
+		"--kubeconfig=" + rights, "--namespace=metalaw-system", "--metrics-bind-address=0",
+		"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", ports[0]), "--webhook-cert-dir=" + certificates, "--webhook-cert-rotation=false",
 		"--registry-plaintext", fmt.Sprintf("--registry-bind-address=127.0.0.1:%d", ports[1]), fmt.Sprintf("--registry-url=http://127.0.0.1:%d", ports[1]),
-		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[2]))
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[2])}, flags...)...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		manager.Stop(10 * time.Second)

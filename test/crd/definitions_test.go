@@ -80,22 +80,23 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 		"Endpoint": {"endpoints.metal.ironcore.dev", "Cluster", []string{"mep"}, true,
 			[]string{"MACAddress", "IP", "Age"}, []string{"Ready", "Reason"}, nil},
 		"BMC": {"bmcs.metal.ironcore.dev", "Cluster", nil, true,
-			[]string{"MACAddress", "IP", "Model", "State", "PowerState", "Age"},
-			[]string{"SKU", "SerialNumber", "FirmwareVersion", "Ready", "Reason"}, nil},
+			[]string{"MACAddress", "IP", "Model", "State", "PowerState", "Age", "Ready", "Reason"},
+			[]string{"SKU", "SerialNumber", "FirmwareVersion"}, nil},
 		"BMCSecret": {"bmcsecrets.metal.ironcore.dev", "Cluster", []string{"bmcsec"}, true,
 			[]string{"Age"}, nil, nil},
 		"Server": {"servers.metal.ironcore.dev", "Cluster", []string{"srv"}, true,
-			[]string{"SystemUUID", "Manufacturer", "Model", "Memory", "PowerState", "State", "Age"},
-			[]string{"SKU", "SerialNumber", "IndicatorLED", "Unclaimable", "Claim", "Ready", "Reason", "Revision"},
+			[]string{"SystemUUID", "Manufacturer", "Model", "Memory", "PowerState", "State", "Age", "Ready", "Claim", "Reason"},
+			[]string{"SKU", "SerialNumber", "IndicatorLED", "Unclaimable", "Revision"},
 			[]string{".spec.systemUUID", ".spec.bmcRef.name", ".spec.serverClaimRef.name", ".spec.serverClaimRef.namespace"}},
 		"ServerClaim": {"serverclaims.metal.ironcore.dev", "Namespaced", []string{"scl"}, true,
-			[]string{"Server", "Ignition", "Image", "Phase", "Age"}, []string{"Ready", "Reason"},
+			[]string{"Server", "Ignition", "Image", "Phase", "Age", "Ready", "Reason"}, nil,
 			[]string{".spec.serverRef.name"}},
 		"ServerBootConfiguration": {"serverbootconfigurations.metal.ironcore.dev", "Namespaced", []string{"sbc"}, true,
 			[]string{"ServerRef", "Image", "IgnitionRef", "State", "Age"}, nil, []string{".spec.serverRef.name"}},
 		"ServerMaintenance": {"servermaintenances.metal.ironcore.dev", "Namespaced", []string{"sm"}, true,
 			[]string{"Server", "Policy", "BootConfiguration", "Reason", "State", "Priority", "Age"}, nil, nil},
-		"ServerReadinessRule": {"serverreadinessrules.metal.ironcore.dev", "Cluster", nil, true, nil, nil, nil},
+		"ServerReadinessRule": {"serverreadinessrules.metal.ironcore.dev", "Cluster", nil, true,
+			[]string{"Mode", "Taint", "Effect", "Conditions", "Age"}, []string{"Value"}, nil},
 		"PolicyRevision": {"policyrevisions.policy.metalaw.dev", "Cluster", []string{"polrev"}, true,
 			[]string{"Bundle", "Version", "Stage", "Active", "Servers", "Age"}, []string{"Reason", "ConfigMap", "Findings", "Differences", "Paused"}, nil},
 		"FleetControl": {"fleetcontrols.policy.metalaw.dev", "Cluster", []string{"fctl"}, true,
@@ -128,6 +129,45 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// upstream are the columns that clients of the API read by their place. A wide one ends with a plus.
+var upstream = map[string][]string{
+	"Endpoint":  {"MACAddress", "IP", "Age"},
+	"BMC":       {"MACAddress", "IP", "Model", "SKU+", "SerialNumber+", "FirmwareVersion+", "State", "PowerState", "Age"},
+	"BMCSecret": {"Age"},
+	"Server": {"SystemUUID", "Manufacturer", "Model", "Memory", "SKU+", "SerialNumber+", "PowerState", "IndicatorLED+", "State",
+		"Unclaimable+", "Age"},
+	"ServerClaim":             {"Server", "Ignition", "Image", "Phase", "Age"},
+	"ServerBootConfiguration": {"ServerRef", "Image", "IgnitionRef", "State", "Age"},
+	"ServerMaintenance":       {"Server", "Policy", "BootConfiguration", "Reason", "State", "Priority", "Age"},
+}
+
+func TestOurColumnsFollowThoseOfUpstream(t *testing.T) {
+	for kind, d := range load(t) {
+		var got []string
+		for _, c := range append(d.crd.Spec.AdditionalPrinterColumns, d.crd.Spec.Versions[0].AdditionalPrinterColumns...) {
+			name := c.Name
+			if c.Priority > 0 {
+				name += "+"
+			}
+			got = append(got, name)
+		}
+		want := upstream[kind]
+		if diff := cmp.Diff(want, got[:min(len(want), len(got))]); len(want) > 0 && diff != "" {
+			t.Errorf("%s: - want, + got:\n%s", kind, diff)
+		}
+	}
+}
+
+func TestTheCategoryHasWhatAnOperatorLooksAt(t *testing.T) {
+	// A BMCSecret holds a password, and there is an inventory and a record for each machine.
+	apart := map[string]bool{"BMCSecret": true, "ServerInventory": true, "SanitizationRecord": true}
+	for kind, d := range load(t) {
+		if got := slices.Contains(d.crd.Spec.Names.Categories, "metal"); got == apart[kind] {
+			t.Errorf("kubectl get metal shows %s: %v", kind, got)
+		}
 	}
 }
 

@@ -217,7 +217,7 @@ type BudgetUsage struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=fctl
+// +kubebuilder:resource:scope=Cluster,shortName=fctl,categories=metal
 // +kubebuilder:printcolumn:name="Frozen",type=string,JSONPath=`.status.conditions[?(@.type=="Frozen")].reason`
 // +kubebuilder:printcolumn:name="Breaker",type=string,JSONPath=`.status.conditions[?(@.type=="BreakerTripped")].reason`
 // +kubebuilder:printcolumn:name="Budgets",type=string,JSONPath=`.status.conditions[?(@.type=="BudgetExhausted")].reason`

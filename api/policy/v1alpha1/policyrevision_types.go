@@ -376,7 +376,7 @@ type LoadedRevision struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=polrev
+// +kubebuilder:resource:scope=Cluster,shortName=polrev,categories=metal
 // +kubebuilder:printcolumn:name="Bundle",type=string,JSONPath=`.spec.bundle`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Stage",type=string,JSONPath=`.status.stage`

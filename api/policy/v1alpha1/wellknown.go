@@ -55,6 +55,8 @@ const (
 	ReplicaLabel = "policy.metalaw.dev/replica"
 	// LoadedAnnotation on the lease lists, as JSON, the digests that the manager compiled and those that it refuses.
 	LoadedAnnotation = "policy.metalaw.dev/loaded"
+	// FlagsAnnotation on the lease tells, as JSON, the flags of the manager that decide what it does to machines.
+	FlagsAnnotation = "policy.metalaw.dev/flags"
 )
 
 // ActivateVerb is the verb on policyrevisions, by bundle name, that allows to change what governs.

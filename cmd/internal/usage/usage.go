@@ -22,7 +22,18 @@ const (
 	ExitIncomplete = 1
 	// ExitUsage: the command line makes no sense; nothing was done.
 	ExitUsage = 2
+	// ExitUnknown: the command cannot tell what it was asked, because the cluster does not answer or rights are missing.
+	ExitUnknown = 2
 )
+
+// unknown is an error for which a command cannot tell what it was asked.
+type unknown struct{ error }
+
+// Unwrap is the cause.
+func (u unknown) Unwrap() error { return u.error }
+
+// Unknown makes of an error one for which the command cannot tell what it was asked.
+func Unknown(err error) error { return unknown{err} }
 
 // usageError is a command line that makes no sense.
 type usageError struct{ text string }
@@ -42,6 +53,8 @@ func ExitCode(err error) int {
 		return ExitDone
 	case Is(err):
 		return ExitUsage
+	case errors.As(err, new(unknown)):
+		return ExitUnknown
 	default:
 		return ExitIncomplete
 	}

@@ -16,7 +16,8 @@ func TestTheExitCodeOfAnError(t *testing.T) {
 	}{
 		"none": {nil, 0},
 		"one about the command line, however it is wrapped": {fmt.Errorf("server: %w", Errorf("--reason is required")), 2},
-		"any other": {errors.New("the API server is away"), 1},
+		"one that leaves the answer unknown":                {fmt.Errorf("status: %w", Unknown(errors.New("the API server is away"))), 2},
+		"any other":                                         {errors.New("the API server is away"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ExitCode(c.err); got != c.want {

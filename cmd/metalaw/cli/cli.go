@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/status"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/support"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -68,8 +69,9 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		Short: "Bare-metal servers under rules that are data.",
 		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
 			"why a server is in its state, and why a claim or a maintenance waits. Look at servers and claims with kubectl.\n\n" +
-			"Exit codes: 0 done. 1 not everything was done. 2 the command line makes no sense.",
-		Example: "  {{.}} fleet status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n" +
+			"Exit codes: 0 done. 1 not everything was done. 2 the command line makes no sense; of status and doctor also: " +
+			"it cannot be told.",
+		Example: "  {{.}} status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n" +
 			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -80,6 +82,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.SetArgs(call.Args)
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
+	root.AddCommand(status.Command())
 	root.AddCommand(fleet.Commands()...)
 	root.AddCommand(claim.Commands(server.ExplainCommand, maintenance.ExplainCommand)...)
 	root.AddCommand(maintenance.Command(program))
@@ -90,7 +93,8 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)
 	}
-	root.AddCommand(referenceCommand())
+	root.AddCommand(referenceCommand(), optionsCommand())
+	shortHelp(root, program)
 	name(root, program)
 	return root
 }
@@ -105,7 +109,7 @@ func name(cmd *cobra.Command, program string) {
 
 // Complain tells an error that the output has not told of already.
 func Complain(w io.Writer, err error) {
-	if errors.Is(err, terminal.ErrIncomplete) {
+	if errors.Is(err, terminal.ErrIncomplete) || errors.Is(err, terminal.ErrUnknown) {
 		return
 	}
 	fmt.Fprintln(w, "metalaw:", err) //nolint:errcheck // There is nobody left to tell.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 func TestTheNameByWhichTheProgramIsCalled(t *testing.T) {
@@ -66,6 +67,8 @@ func TestTheExitCodeOfACommandLine(t *testing.T) {
 		"an unknown verb":             {[]string{"server", "explode"}, usage.ExitUsage},
 		"an unknown flag":             {[]string{"server", "retry", "--explode"}, usage.ExitUsage},
 		"a flag without sense":        {[]string{"fleet", "status", "-o", "xml"}, usage.ExitUsage},
+		"help for the cluster":        {[]string{"options"}, usage.ExitDone},
+		"an unknown fleet":            {[]string{"status", "--kubeconfig", "/does/not/exist"}, usage.ExitUnknown},
 		"a missing reason":            {[]string{"server", "retry", "a"}, usage.ExitUsage},
 		"a word where none belongs":   {[]string{"fleet", "status", "now"}, usage.ExitUsage},
 		"a cluster that is not there": {[]string{"fleet", "status", "--kubeconfig", "/does/not/exist"}, usage.ExitIncomplete},
@@ -110,5 +113,60 @@ func TestTheReferenceHasEveryCommand(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
+	}
+}
+
+// leaves are the commands that do something, below one.
+func leaves(cmd *cobra.Command) (all []*cobra.Command) {
+	if !cmd.HasSubCommands() {
+		return []*cobra.Command{cmd}
+	}
+	for _, below := range cmd.Commands() {
+		if !below.Hidden && below.Name() != "help" && below.Name() != "completion" {
+			all = append(all, leaves(below)...)
+		}
+	}
+	return all
+}
+
+func TestEachCommandWritesADocumentWhereItIsAskedFor(t *testing.T) {
+	for _, cmd := range leaves(New(Call{})) {
+		if f := cmd.Flags().Lookup("output"); f == nil || f.Shorthand != "o" {
+			t.Errorf("%s has no flag -o", cmd.CommandPath())
+		}
+	}
+}
+
+func TestAFileHasOneWord(t *testing.T) {
+	for _, cmd := range leaves(New(Call{})) {
+		if f := cmd.Flags().ShorthandLookup("f"); f != nil && f.Name != terminal.FileFlag {
+			t.Errorf("%s calls a file --%s", cmd.CommandPath(), f.Name)
+		}
+	}
+	root := New(Call{Args: []string{"bmc", "capture", "a", "--file", "x", "--help"}})
+	if err := root.Execute(); err != nil {
+		t.Errorf("the former word is refused: %v", err)
+	}
+}
+
+func TestTheFlagsForTheClusterAreOutOfSight(t *testing.T) {
+	for _, args := range [][]string{{"status"}, {"server", "retry"}, {"policy", "promote"}, {"doctor"}, {"explain", "claim"}} {
+		help, err := run(false, append(args, "--help")...)
+		if err != nil || strings.Contains(help, "--client-certificate") || !strings.Contains(help, `"metalaw options" shows the flags for the cluster`) {
+			t.Errorf("%v: error %v, help:\n%s", args, err, help)
+		}
+		if !strings.Contains(help, "--output") {
+			t.Errorf("%v: its own flags are missing:\n%s", args, help)
+		}
+	}
+	all, err := run(false, "options")
+	if err != nil || !strings.Contains(all, "--kubeconfig") || !strings.Contains(all, "--client-certificate") {
+		t.Errorf("error %v, options:\n%s", err, all)
+	}
+	if help, err := run(false, "policy", "init", "--help"); err != nil || strings.Contains(help, "metalaw options") {
+		t.Errorf("a command without a cluster: error %v, help:\n%s", err, help)
+	}
+	if help, err := run(true, "status", "--help"); err != nil || !strings.Contains(help, `"kubectl metalaw options"`) {
+		t.Errorf("as a plugin: error %v, help:\n%s", err, help)
 	}
 }

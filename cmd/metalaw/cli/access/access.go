@@ -66,6 +66,10 @@ func (f *Flags) Register(cmd *cobra.Command) {
 		flag.Description = usage
 	}
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	for _, name := range connection(names) {
+		// The error is about a flag that does not exist.
+		_ = flags.SetAnnotation(name, Connection, []string{"true"})
+	}
 	// The error is about a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("context", f.completeContext)
 }

@@ -22,6 +22,7 @@ const (
 	Inventories   = "serverinventories.policy.metalaw.dev"
 	Revisions     = "policyrevisions.policy.metalaw.dev"
 	Maintenances  = "servermaintenances.metal.ironcore.dev"
+	Leases        = "leases.coordination.k8s.io"
 	Events        = "events"
 	ConfigMaps    = "configmaps"
 )
@@ -136,6 +137,9 @@ func roleWords(err error, verb, resource string) string {
 	case resource == ConfigMaps:
 		return "; the Role metalaw-policy-author in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system " +
 			"--role=metalaw-policy-author --user=USER)"
+	case resource == Leases:
+		return "; the Role metalaw-fleet-viewer in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system " +
+			"--role=metalaw-fleet-viewer --user=USER)"
 	case resource == Events:
 		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""
 	case resource == ServerClaims && !reads:

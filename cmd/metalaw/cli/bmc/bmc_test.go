@@ -148,7 +148,7 @@ func TestACapturedMachineIsServedAgain(t *testing.T) {
 	_, endpoint, credentials := machine(t, emulator.ProfileDell)
 	file := filepath.Join(t.TempDir(), "bmc.tar.gz")
 	var out bytes.Buffer
-	if err := captured(t.Context(), &terminal.Terminal{Out: &out, Err: &out}, endpoint, credentials, file, false); err != nil {
+	if err := captured(t.Context(), &terminal.Terminal{Out: &out, Err: &out}, endpoint, credentials, written{file: file}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := emulator.ReadTree(file); err != nil {

@@ -38,8 +38,9 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 	var how trust
 	var file string
 	var plain bool
+	var output terminal.Output
 	cmd := &cobra.Command{
-		Use:   "capture NAME [--file FILE]",
+		Use:   "capture NAME [--filename FILE]",
 		Short: "Write the Redfish tree of a BMC into an archive, without what identifies its owner",
 		Long: "Reads every resource of the BMC that can be reached by links, and changes nothing. Logs, sessions, accounts and schemas are " +
 			"left out. Serial numbers, UUIDs, MAC and IP addresses, names of hosts and users become others of the same form, and secrets " +
@@ -56,17 +57,32 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 			if file == "" {
 				file = "bmc-" + t.Now.UTC().Format("20060102-150405") + ".tar.gz"
 			}
-			return captured(ctx, t, target.Endpoint, target.Credentials, file, plain)
+			return captured(ctx, t, target.Endpoint, target.Credentials, written{file: file, plain: plain, output: output})
 		}),
 	}
 	how.register(cmd)
-	cmd.Flags().StringVarP(&file, "file", "f", "", "archive to write; one that exists is not replaced; named by the time where left out")
+	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by the time where left out")
+	output.Register(cmd)
 	cmd.Flags().BoolVar(&plain, "keep-identity", false, "keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
 	return cmd
 }
 
+// written is where the archive goes, and how.
+type written struct {
+	file   string
+	plain  bool
+	output terminal.Output
+}
+
+// capturedTree is what came of it, for other programs.
+type capturedTree struct {
+	File      string   `json:"file"`
+	Resources int      `json:"resources"`
+	Problems  []string `json:"problems,omitempty"`
+}
+
 // captured reads the tree of a BMC and writes it.
-func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoint, credentials redfish.Credentials, file string, plain bool) error {
+func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoint, credentials redfish.Credentials, to written) error {
 	pool := redfish.NewPool(redfish.PoolOptions{})
 	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }() // the BMC ends the session by itself
 	reader, _ := pool.Get("capture", endpoint, credentials).(redfish.RawReader)
@@ -78,7 +94,7 @@ func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoi
 	if err != nil {
 		return err
 	}
-	if plain {
+	if to.plain {
 		tree, err = tree.WithoutSecrets()
 	} else {
 		salt := make([]byte, 32)
@@ -88,14 +104,17 @@ func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoi
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(to.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(tree.Pack(f, "bmc"), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", to.file, err)
 	}
 	t.Notes(problems)
-	t.Printf("%s: %d resources, %d could not be read\n", file, len(tree), len(problems))
+	said := capturedTree{File: to.file, Resources: len(tree), Problems: problems}
+	to.output.Show(t, said, func() {
+		t.Printf("%s: %d resources, %d could not be read\n", said.File, said.Resources, len(problems))
+	})
 	return nil
 }

@@ -41,6 +41,7 @@ type qualification struct {
 	limits   limits
 	media    string
 	file     string
+	output   terminal.Output
 	// held is how long the manager may take to leave the Servers alone.
 	held time.Duration
 }
@@ -85,7 +86,8 @@ func qualifyCommand(flags *access.Flags) *cobra.Command {
 	f.DurationVar(&q.limits.Restart, "restart-timeout", 15*time.Minute, "how long the BMC may be away when it restarts")
 	f.DurationVar(&q.limits.Poll, "poll", 3*time.Second, "time between two reads")
 	f.StringVar(&q.media, "media-url", "", "http or https URL of a small ISO that the BMC can open; empty skips virtual media")
-	f.StringVarP(&q.file, "file", "f", "qualification.yaml", "report to write; one that exists is replaced")
+	terminal.WritesFile(cmd, &q.file, "qualification.yaml", "report to write; one that exists is replaced")
+	q.output.Register(cmd)
 	return cmd
 }
 
@@ -236,7 +238,9 @@ func (q *qualification) write(ctx context.Context, r *Report) error {
 	if err := write(); err != nil {
 		return fmt.Errorf("%s is written, and the ConfigMap is not: %w", q.file, err)
 	}
-	q.terminal.Printf("%s, and ConfigMap %s/%s\n", q.file, namespace, stored.Name)
+	q.output.Show(q.terminal, r, func() {
+		q.terminal.Printf("%s, and ConfigMap %s/%s\n", q.file, namespace, stored.Name)
+	})
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
@@ -94,10 +95,6 @@ func judge(v view) []finding {
 		found = append(found, check(v))
 	}
 	return found
-}
-
-func unread(check string, err error) finding {
-	return finding{check, Unknown, "cannot be read: " + err.Error(), "run it with the rights of ClusterRole cluster-admin, or read this by hand"}
 }
 
 // definition is one CustomResourceDefinition as the cluster has it.
@@ -192,45 +189,6 @@ func checkRights(v view) finding {
 	return finding{check, Passed, fmt.Sprintf("service account %s may do all %d things that were asked for", account, len(v.rights)), ""}
 }
 
-// managerState is what the Deployment and the lease say.
-type managerState struct {
-	Wanted, Ready int32
-	Image         string
-	RegistryURL   string
-	// Maintenance is the flag --maintenance; empty where the Deployment has no container of the manager.
-	Maintenance string
-	// CredentialUse is the flag --credential-use; empty where the Deployment does not give it.
-	CredentialUse string
-	// Leader is who holds the lease, and Renewed when it was renewed last; zero where there is none.
-	Leader  string
-	Renewed time.Time
-	// LeaseFor is how long the lease lasts.
-	LeaseFor time.Duration
-}
-
-func checkManager(v view) finding {
-	const check = "manager"
-	if v.managerErr != nil {
-		return unread(check, v.managerErr)
-	}
-	m := v.manager
-	logs := "see kubectl logs -n metalaw-system deployment/metalaw-manager"
-	leads := m.Leader != "" && v.now.Sub(m.Renewed) <= 2*m.LeaseFor
-	switch {
-	case m.Ready == 0 && leads:
-		return finding{check, Warned, fmt.Sprintf("no replica of the Deployment is ready, and %s leads: the manager runs elsewhere", m.Leader), logs}
-	case m.Ready == 0 && v.admission.Refused:
-		return finding{check, Warned, "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere", logs}
-	case m.Ready == 0:
-		return finding{check, Failed, fmt.Sprintf("none of %d replicas of %s is ready", m.Wanted, m.Image), logs}
-	case !leads:
-		return finding{check, Failed, "no replica leads, so no server is reconciled", logs}
-	case m.Ready < m.Wanted:
-		return finding{check, Warned, fmt.Sprintf("%d of %d replicas are ready", m.Ready, m.Wanted), logs}
-	}
-	return finding{check, Passed, fmt.Sprintf("%d replicas of %s are ready; %s leads", m.Ready, m.Image, m.Leader), ""}
-}
-
 // certificateState is what the Secret of the manager and the webhook configuration hold.
 type certificateState struct {
 	// Serving and Authority are PEM.
@@ -244,7 +202,10 @@ const expiresSoon = 7 * 24 * time.Hour
 
 func checkCertificate(v view) finding {
 	const check = "certificates"
-	if v.certificateErr != nil {
+	switch {
+	case apierrors.IsNotFound(v.certificateErr) && v.admission.Refused:
+		return finding{check, Passed, "the manager keeps its certificate elsewhere, and the API server trusts it", ""}
+	case v.certificateErr != nil:
 		return unread(check, v.certificateErr)
 	}
 	block, _ := pem.Decode(v.certificate.Serving)
@@ -277,47 +238,6 @@ func checkCertificate(v view) finding {
 		return finding{check, Failed, words, "give the name with --extra-dns-names"}
 	}
 	return finding{check, Passed, "the serving certificate is good until " + until, ""}
-}
-
-// bootPatience is how long a boot service may take for a boot configuration.
-const bootPatience = 5 * time.Minute
-
-func checkBootService(v view) finding {
-	const check = "boot service"
-	if v.bootsErr != nil {
-		return unread(check, v.bootsErr)
-	}
-	var ready int
-	var waiting, broken []string
-	for i := range v.boots {
-		b := &v.boots[i]
-		name := b.Namespace + "/" + b.Name
-		switch b.Status.State {
-		case metalv1alpha1.ServerBootConfigurationStateReady:
-			ready++
-		case metalv1alpha1.ServerBootConfigurationStateError:
-			broken = append(broken, name)
-		default:
-			if v.now.Sub(b.CreationTimestamp.Time) > bootPatience {
-				waiting = append(waiting, name)
-			}
-		}
-	}
-	const look = "see the log of the boot service, and kubectl describe serverbootconfigurations"
-	switch {
-	case len(v.boots) == 0:
-		return finding{check, Unknown, "no ServerBootConfiguration exists yet, so none shows whether a boot service answers",
-			"look again when a server boots"}
-	case ready == 0 && len(waiting) > 0:
-		return finding{check, Failed, fmt.Sprintf("no boot service has answered; %d wait: %s", len(waiting), list(waiting)),
-			"install a boot service: docs/install.md"}
-	case len(broken) > 0:
-		return finding{check, Warned, fmt.Sprintf("%d of %d boot configurations are in Error: %s", len(broken), len(v.boots), list(broken)), look}
-	case len(waiting) > 0:
-		return finding{check, Warned, fmt.Sprintf("%d of %d boot configurations wait for more than %s: %s",
-			len(waiting), len(v.boots), bootPatience, list(waiting)), look}
-	}
-	return finding{check, Passed, fmt.Sprintf("%d of %d boot configurations are Ready", ready, len(v.boots)), ""}
 }
 
 func checkBMCs(v view) finding {

@@ -27,11 +27,16 @@ func Command() *cobra.Command {
 			"wait for adoption, and which servers another program holds. It lists servers with storage that no disk shows, and which " +
 			"protections of wipes the revisions in force lack. It stores nothing: admission is asked by a dry run. " +
 			"What your rights do not show is reported as unknown.\n\n" +
-			"Exit codes: 0 nothing failed. 1 a check failed. 2 the command line makes no sense.",
+			"Exit codes: 0 nothing failed. 1 a check failed, or something is missing. 2 no check could be made, because the " +
+			"cluster does not answer or rights are missing; or the command line makes no sense.",
 		Example: "  {{.}} doctor",
 		Args:    usage.NoArgs,
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
-			return show(t, judge(reader{Client: c, raw: flags.Raw}.read(ctx, time.Now())), output)
+			from := reader{Client: c, raw: flags.Raw}
+			if err := from.answers(ctx); err != nil {
+				return err
+			}
+			return show(t, judge(from.read(ctx, time.Now())), output)
 		}),
 	}
 	flags.Register(cmd)
@@ -39,12 +44,10 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// show writes the findings; an error says that a check failed.
+// show writes the findings; its error is the exit code.
 func show(t *terminal.Terminal, found []finding, output terminal.Output) error {
-	failed := false
 	rows := make([][]string, 0, len(found))
 	for _, f := range found {
-		failed = failed || f.Verdict == Failed
 		words := f.Message
 		if f.Remedy != "" {
 			words += ". Remedy: " + f.Remedy
@@ -52,8 +55,5 @@ func show(t *terminal.Terminal, found []finding, output terminal.Output) error {
 		rows = append(rows, []string{f.Check, string(f.Verdict), terminal.Plain(words)})
 	}
 	output.Show(t, found, func() { t.Table([]string{"CHECK", "RESULT", ""}, rows) })
-	if failed {
-		return terminal.ErrIncomplete
-	}
-	return nil
+	return ended(found)
 }

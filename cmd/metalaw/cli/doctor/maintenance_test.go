@@ -3,7 +3,6 @@
 package doctor
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -75,8 +74,8 @@ func TestMaintenancesAreToldByWhatWouldActOnThem(t *testing.T) {
 		"those that wait, while the manager grants": {"on", maintenanceState{Consented: hourAgo, maintenances: []metalv1alpha1.ServerMaintenance{
 			sm("w", time.Minute, waitsFor("WindowClosed")), sm("x", time.Minute, waitsFor("WindowClosed")), sm("y", time.Minute, waitsFor("LimitReached"))}}, nil,
 			finding{Verdict: Passed, Message: "the Deployment says --maintenance=on; 3 wait for their servers (ops/w, ops/x, ops/y); why they wait: LimitReached 1, WindowClosed 2"}},
-		"not to a reader without rights": {"on", maintenanceState{}, errors.New("forbidden"),
-			finding{Verdict: Unknown, Message: "cannot be read: forbidden", Remedy: "run it with the rights of ClusterRole cluster-admin, or read this by hand"}},
+		"not to a reader without rights": {"on", maintenanceState{}, forbidden,
+			finding{Verdict: Unknown, Message: "cannot be read: " + forbidden.Error(), Remedy: "run it with the rights of ClusterRole cluster-admin, or read this by hand"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Check = "maintenances"

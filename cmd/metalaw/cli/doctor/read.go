@@ -15,9 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +50,7 @@ type reader struct {
 func (r reader) read(ctx context.Context, now time.Time) view {
 	v := view{now: now}
 	v.definitions, v.definitionsErr = r.definitions(ctx)
-	v.manager, v.managerErr = r.manager(ctx)
+	v.manager, v.managerErr = r.manager(ctx, now)
 	v.rights, v.rightsErr = r.rights(ctx)
 	v.certificate, v.certificateErr = r.certificate(ctx)
 	v.admission = r.admission(ctx)
@@ -226,46 +224,6 @@ func rightsOf(text []byte) ([]right, error) {
 		}
 	}
 	return all, nil
-}
-
-// manager reads the Deployment and the lease of the leader.
-func (r reader) manager(ctx context.Context) (managerState, error) {
-	var d appsv1.Deployment
-	if err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: deployment}, &d); err != nil {
-		return managerState{}, err
-	}
-	state := managerState{Wanted: 1, Ready: d.Status.ReadyReplicas}
-	if d.Spec.Replicas != nil {
-		state.Wanted = *d.Spec.Replicas
-	}
-	for i := range d.Spec.Template.Spec.Containers {
-		c := &d.Spec.Template.Spec.Containers[i]
-		if c.Name != "manager" {
-			continue
-		}
-		state.Image, state.Maintenance = c.Image, string(maintenance.Off)
-		for _, argument := range c.Args {
-			if url, is := strings.CutPrefix(argument, "--registry-url="); is {
-				state.RegistryURL = url
-			}
-			if mode, is := strings.CutPrefix(argument, "--maintenance="); is {
-				state.Maintenance = mode
-			}
-			if mode, is := strings.CutPrefix(argument, "--credential-use="); is {
-				state.CredentialUse = mode
-			}
-		}
-	}
-	var l coordinationv1.Lease
-	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: lease}, &l)
-	if client.IgnoreNotFound(err) != nil {
-		return managerState{}, err
-	}
-	if err == nil && l.Spec.HolderIdentity != nil && l.Spec.RenewTime != nil && l.Spec.LeaseDurationSeconds != nil {
-		state.Leader, state.Renewed = *l.Spec.HolderIdentity, l.Spec.RenewTime.Time
-		state.LeaseFor = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
-	}
-	return state, nil
 }
 
 // certificate reads what the manager serves with and what the API server trusts.

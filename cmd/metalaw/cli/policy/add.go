@@ -30,6 +30,7 @@ import (
 func addCommand() *cobra.Command {
 	var set []string
 	var dryRun bool
+	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:   "add [DIR NAME...] [--set [NAME.]PARAMETER=VALUE]",
 		Short: "Add policies of the library to a bundle",
@@ -51,33 +52,60 @@ func addCommand() *cobra.Command {
 		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, args []string) error {
 			switch len(args) {
 			case 0:
-				return listLibrary(t)
+				return listLibrary(t, output)
 			case 1:
 				return usage.Errorf("which policy? Name the directory and then policies of the library: %s", strings.Join(library.Names(), ", "))
 			}
-			return addTo(ctx, t, args[0], args[1:], set, dryRun)
+			return addTo(ctx, t, args[0], args[1:], addition{set: set, dryRun: dryRun, output: output})
 		}),
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a parameter of a policy; with several policies, write the policy's name and a dot before it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and write nothing")
+	output.Register(cmd)
 	return cmd
 }
 
-func listLibrary(t *terminal.Terminal) error {
+// addition is how policies are added.
+type addition struct {
+	set    []string
+	dryRun bool
+	output terminal.Output
+}
+
+// offered is a policy of the library, for other programs.
+type offered struct {
+	Name       string   `json:"name"`
+	Parameters []string `json:"parameters,omitempty"`
+	Summary    string   `json:"summary"`
+}
+
+// added is what was, or would be, done to a bundle, for other programs.
+type added struct {
+	Policies []string `json:"policies"`
+	DryRun   bool     `json:"dryRun,omitempty"`
+	Changes  []string `json:"changes"`
+}
+
+func listLibrary(t *terminal.Terminal, output terminal.Output) error {
 	all, err := library.All()
 	if err != nil {
 		return err
 	}
-	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, lists.Map(all, func(p *library.Policy) []string {
-		names := lists.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })
-		return []string{p.Name, strings.Join(names, ", "), p.Summary}
-	}))
+	shown := lists.Map(all, func(p *library.Policy) offered {
+		return offered{Name: p.Name, Summary: p.Summary,
+			Parameters: lists.Map(p.Parameters, func(one *library.Parameter) string { return one.Name })}
+	})
+	output.Show(t, shown, func() {
+		t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, lists.Map(shown, func(p *offered) []string {
+			return []string{p.Name, strings.Join(p.Parameters, ", "), p.Summary}
+		}))
+	})
 	return nil
 }
 
 // addTo adds policies to the bundle of a directory. All are written, or none.
-func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []string, dryRun bool) error {
-	values, err := parametersFor(names, set)
+func addTo(ctx context.Context, t *terminal.Terminal, dir string, names []string, how addition) error {
+	values, err := parametersFor(names, how.set)
 	if err != nil {
 		return err
 	}
@@ -89,7 +117,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err != nil {
 		return err
 	}
-	files, said, added := before, []string{}, []library.Policy{}
+	files, said, taken := before, []string{}, []library.Policy{}
 	for _, name := range names {
 		p, err := library.Find(name)
 		if err != nil {
@@ -99,16 +127,16 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 		if err != nil {
 			return fmt.Errorf("policy %s cannot be added to %s, and nothing was written: %w", name, dir, err)
 		}
-		files, added = after, append(added, p)
+		files, taken = after, append(taken, p)
 		for _, c := range changes {
 			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
 		}
 	}
-	b, err := accepted(ctx, t, dir, before, files)
+	b, err := accepted(ctx, how.output.Beside(t), dir, before, files)
 	if err != nil {
 		return err
 	}
-	if err := warnOf(t, files, b.Settings, added); err != nil {
+	if err := warnOf(t, files, b.Settings, taken); err != nil {
 		return err
 	}
 	changed, note, err := changedIn(dir, before, files)
@@ -118,15 +146,17 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if note != "" {
 		said = append(said, note)
 	}
-	if !dryRun {
+	if !how.dryRun {
 		if err := replaceAll(changed); err != nil {
 			return err
 		}
 	}
-	if len(said) == 0 {
-		said = []string{"nothing to do: the bundle has all of it already"}
-	}
-	t.Printf("%s\n", strings.Join(said, "\n"))
+	how.output.Show(t, added{Policies: names, DryRun: how.dryRun, Changes: said}, func() {
+		if len(said) == 0 {
+			said = []string{"nothing to do: the bundle has all of it already"}
+		}
+		t.Printf("%s\n", strings.Join(said, "\n"))
+	})
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 
 func initCommand() *cobra.Command {
 	from, name := policies.DefaultBundle, ""
+	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:   "init DIR [--from BUNDLE] [--name NAME]",
 		Short: "Write the files of a new bundle to start from",
@@ -36,12 +37,13 @@ func initCommand() *cobra.Command {
 		Example: "  {{.}} policy init fleet\n  {{.}} policy init --from no-discovery --name lab ./bundles/lab",
 		Args:    usage.OneArg("init takes one directory"),
 		RunE: terminal.Run(func(_ context.Context, t *terminal.Terminal, args []string) error {
-			return initialise(t, args[0], from, name)
+			return initialise(t, args[0], from, name, output)
 		}),
 	}
 	cmd.Flags().StringVar(&from, "from", from, "the built-in bundle to start from: "+strings.Join(policies.ShippedNames(), ", "))
 	cmd.Flags().StringVar(&name, "name", "", "name of the new bundle; that of the directory where it is left out")
 	terminal.Offer(cmd, "from", policies.ShippedNames())
+	output.Register(cmd)
 	return cmd
 }
 
@@ -59,7 +61,15 @@ var (
 // firstVersion is the version of a bundle that nobody has changed yet.
 const firstVersion = "0.1.0"
 
-func initialise(t *terminal.Terminal, dir, from, name string) error {
+// initialised is a new bundle, for other programs.
+type initialised struct {
+	Bundle  string   `json:"bundle"`
+	Version string   `json:"version"`
+	From    string   `json:"from"`
+	Files   []string `json:"files"`
+}
+
+func initialise(t *terminal.Terminal, dir, from, name string, output terminal.Output) error {
 	files, err := policies.Shipped(from)
 	if err != nil {
 		return usage.Errorf("%v; there are %s", err, strings.Join(policies.ShippedNames(), ", "))
@@ -88,14 +98,18 @@ func initialise(t *terminal.Terminal, dir, from, name string) error {
 			return fmt.Errorf("%s is there already, and nothing was written; take another directory", filepath.Join(dir, file))
 		}
 	}
+	made := initialised{Bundle: name, Version: firstVersion, From: from}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil { //nolint:gosec // For a repository.
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, files[file], 0o644); err != nil { //nolint:gosec // For a repository.
 			return err
 		}
-		t.Printf("%s\n", filepath.Join(dir, file))
+		made.Files = append(made.Files, path)
 	}
-	t.Printf("\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
-		name, firstVersion, from, dir, dir)
+	output.Show(t, made, func() {
+		t.Printf("%s\n\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
+			strings.Join(made.Files, "\n"), name, firstVersion, from, dir, dir)
+	})
 	return nil
 }
 

@@ -32,6 +32,7 @@ type rollout struct {
 	timeout   time.Duration
 	// glance is how long to look, without wait, whether it comes about at once; 0 does not look.
 	glance time.Duration
+	output terminal.Output
 }
 
 // glanceTime is longer than managers take that compile a bundle and have nothing else to do.
@@ -45,6 +46,7 @@ func (r *rollout) register(cmd *cobra.Command) {
 	f.BoolVar(&r.wait, "wait", false, "wait until the manager says that it is so")
 	f.DurationVar(&r.timeout, "timeout", 2*time.Minute, "how long to wait")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
+	r.output.Register(cmd)
 }
 
 // check says what of the flags makes no sense.
@@ -77,11 +79,13 @@ func promoteCommand() *cobra.Command {
 		Args: cobra.MatchAll(usage.OneArg("promote takes the name of one ConfigMap; `metalaw policy history` lists them"),
 			func(*cobra.Command, []string) error { return to.check(policyv1alpha1.Stages()) }, r.check),
 		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
-			head, err := findHead(ctx, c, r.namespace, args[0])
-			if err != nil {
-				return untouched(ctx, err)
-			}
-			return r.apply(ctx, t, c, head, to, "")
+			return r.tell(told{Stage: to.stage}, func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
+				head, err := findHead(ctx, c, r.namespace, args[0])
+				if err != nil {
+					return untouched(ctx, err)
+				}
+				return r.apply(ctx, t, c, head, to, "")
+			})(ctx, t, c, args)
 		}),
 	}
 	r.register(cmd)

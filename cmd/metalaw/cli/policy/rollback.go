@@ -45,9 +45,10 @@ func rollbackCommand() *cobra.Command {
 			"come about in time, or there is nothing to go back to. 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
 		Args:    cobra.MatchAll(usage.NoArgs, r.check),
-		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
-			return r.goBack(ctx, t, c, to)
-		}),
+		RunE: r.flags.Run(r.tell(told{Stage: policyv1alpha1.LabelActive},
+			func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+				return r.goBack(ctx, t, c, to)
+			})),
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the PolicyRevision to go back to; the one before the present one where it is left out")

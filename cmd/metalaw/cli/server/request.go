@@ -46,6 +46,8 @@ type request struct {
 	timeout           time.Duration
 	// timed says that the timeout was given.
 	timed bool
+	// governing is what governs the servers, where the verb depends on it.
+	governing governing
 }
 
 func (r *request) check() error {
@@ -178,6 +180,8 @@ type result struct {
 	Holder  string `json:"holder,omitempty"`
 	Outcome string `json:"outcome"`
 	Message string `json:"message,omitempty"`
+	// idle says that it was refused because nothing is to be retried.
+	idle bool
 	// Operation is what the manager recorded, where that was waited for.
 	Operation *v1alpha1.OperationStatus `json:"operation,omitempty"`
 }
@@ -213,6 +217,7 @@ func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
 	}
 	if why := r.refusedBeforehand(s, claims); why != "" {
+		p.idle = r.verb.operation == v1alpha1.OperationRetry
 		return refuse("%s", why)
 	}
 	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
@@ -238,6 +243,8 @@ func (r *request) refusedBeforehand(s *v1alpha1.Server, claims holders) string {
 		if ref := s.Spec.ServerClaimRef; ref != nil {
 			return fmt.Sprintf("it names the claim %s/%s; delete the claim, which has it erased", ref.Namespace, ref.Name)
 		}
+	case v1alpha1.OperationRetry:
+		return r.governing.noRetry(s)
 	case v1alpha1.OperationDeclareClean:
 		return policies.MayNotDeclareClean(s, nil)
 	}

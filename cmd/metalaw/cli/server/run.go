@@ -48,9 +48,13 @@ func (r *run) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.readGoverning(ctx, servers)
 	plans := make([]result, len(servers))
 	for i := range servers {
 		plans[i] = r.plan(&servers[i], claims)
+	}
+	if err := r.idle(plans); err != nil {
+		return err
 	}
 	if err := r.confirm(ctx, plans); err != nil {
 		return err

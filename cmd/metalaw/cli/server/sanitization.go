@@ -37,6 +37,7 @@ const (
 // sanitizationCommand is `metalaw server sanitization`.
 func sanitizationCommand(flags *access.Flags) *cobra.Command {
 	var since, format string
+	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:   "sanitization NAME",
 		Short: "Print what was done to each disk of a machine, and whether the records are whole",
@@ -48,14 +49,18 @@ func sanitizationCommand(flags *access.Flags) *cobra.Command {
 			"1 the chain does not hold, nothing is known by that name, or something could not be read. " +
 			"2 the command line makes no sense.",
 		Example: "  {{.}} server sanitization node-1 --since 30d\n" +
-			"  {{.}} server sanitization 4c4c4544-0042-3510-8054-b7c04f4d4d32 --format json",
+			"  {{.}} server sanitization 4c4c4544-0042-3510-8054-b7c04f4d4d32 -o json",
 		Args: usage.OneArg("name one server, or the UUID of a machine"),
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
 			age, err := parseAge(since)
 			if err != nil {
 				return usage.Errorf("--since %q: %v", since, err)
 			}
-			if format != asTable && format != asJSON {
+			switch format {
+			case "", asTable:
+			case asJSON:
+				output = terminal.OutputAs(terminal.AsJSON)
+			default:
 				return usage.Errorf("--format %q: it is table or json", format)
 			}
 			found, err := sanitizations(ctx, c, args[0])
@@ -63,10 +68,6 @@ func sanitizationCommand(flags *access.Flags) *cobra.Command {
 				return err
 			}
 			found.keepSince(t.Now, age)
-			output := terminal.OutputAs(terminal.Text)
-			if format == asJSON {
-				output = terminal.OutputAs(terminal.AsJSON)
-			}
 			output.Show(t, found, func() { found.text(t) })
 			if !found.Chain.Holds {
 				return terminal.ErrIncomplete
@@ -76,8 +77,9 @@ func sanitizationCommand(flags *access.Flags) *cobra.Command {
 		ValidArgsFunction: flags.Complete(1, serverNames),
 	}
 	cmd.Flags().StringVar(&since, "since", "", "only wipes that were recorded in this time, such as 30d or 12h; empty shows all")
-	cmd.Flags().StringVar(&format, "format", asTable, "form of the output: table or json")
-	terminal.Offer(cmd, "format", []string{asTable, asJSON})
+	output.Register(cmd)
+	cmd.Flags().StringVar(&format, "format", "", "the former word for -o: table or json")
+	_ = cmd.Flags().MarkHidden("format") // the error is about a flag that does not exist
 	return cmd
 }
 

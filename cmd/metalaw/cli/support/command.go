@@ -28,8 +28,9 @@ import (
 func Command() *cobra.Command {
 	flags := &access.Flags{}
 	var file string
+	var output terminal.Output
 	cmd := &cobra.Command{
-		Use:   "support-bundle SERVER [--file FILE]",
+		Use:   "support-bundle SERVER [--filename FILE]",
 		Short: "Write what is known of a server into one archive, without secrets",
 		Long: "Gathers the Server with its history of decisions, its BMC, Endpoint, claim, boot configurations, inventory, sanitization records " +
 			"and Events, FleetControl, and the lines of the managers' logs that name them. Where the manager runs with --log-level=debug, the " +
@@ -54,13 +55,26 @@ func Command() *cobra.Command {
 				return err
 			}
 			t.Notes(b.notes)
-			t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", file, len(b.files), b.secrets.Count)
+			said := archived{File: file, Files: len(b.files), Hidden: b.secrets.Count, Missing: b.notes}
+			output.Show(t, said, func() {
+				t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", said.File, said.Files, said.Hidden)
+			})
 			return nil
 		}),
 	}
 	flags.Register(cmd)
-	cmd.Flags().StringVarP(&file, "file", "f", "", "archive to write; one that exists is not replaced; named by server and time where left out")
+	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by server and time where left out")
+	output.Register(cmd)
 	return cmd
+}
+
+// archived is what came of it, for other programs.
+type archived struct {
+	File  string `json:"file"`
+	Files int    `json:"files"`
+	// Hidden is how many places are hidden, and Missing what could not be read.
+	Hidden  int      `json:"hidden"`
+	Missing []string `json:"missing,omitempty"`
 }
 
 func (b *bundle) write(name string, now time.Time) error {

@@ -71,6 +71,16 @@ func (o Output) Show(t *Terminal, value any, text func()) {
 	text()
 }
 
+// Beside is the terminal for text beside the document: with one, text goes to Err, and the document alone to Out.
+func (o Output) Beside(t *Terminal) *Terminal {
+	if !o.Structured() {
+		return t
+	}
+	aside := *t
+	aside.Out = t.Err
+	return &aside
+}
+
 // Write writes that document.
 func (o Output) Write(w io.Writer, value any) error {
 	if o.word != AsYAML {

@@ -21,10 +21,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // ErrIncomplete says that something was not done which the output has told of already.
 var ErrIncomplete = errors.New("not everything was done")
+
+// ErrUnknown says that the answer is not known, of which the output has told already.
+var ErrUnknown = usage.Unknown(errors.New("the answer is not known"))
 
 // Terminal is where a command reads and writes. It keeps the first error in writing Out, with which the command ends.
 type Terminal struct {
