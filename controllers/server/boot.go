@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
+	"github.com/metalaw/metalaw/controllers/server/leftover"
 	"github.com/metalaw/metalaw/controllers/server/power"
 )
 
@@ -74,6 +75,9 @@ func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner c
 	for {
 		switch out := boots.ForOwner(in); out.Step {
 		case boots.Create:
+			if err := leftover.Drop(ctx, v.Client, v.server.Name, in.Owner.Purpose); err != nil {
+				return conflictOrBroken(err), false
+			}
 			err := v.create(ctx, owner, out.Boot)
 			if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
 				in.Found, err = find[v1alpha1.ServerBootConfiguration](ctx, v.Reader, out.Boot.Namespace, out.Boot.Name)

@@ -75,6 +75,7 @@ func inWorld(t *testing.T, m *machine, objects ...client.Object) *world {
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &v1alpha1.ServerBootConfiguration{}).
 		WithIndex(&v1alpha1.ServerClaim{}, fieldindex.ClaimByServer, claimedServer).
+		WithIndex(&v1alpha1.ServerBootConfiguration{}, fieldindex.BootConfigurationByServer, bootedServer).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if o.GetUID() == "" { // as the API server gives one
@@ -115,6 +116,10 @@ func deleteAsTheAPIServerDoes(ctx context.Context, c client.WithWatch, o client.
 		}
 	}
 	return c.Delete(ctx, o, opts...)
+}
+
+func bootedServer(o client.Object) []string {
+	return []string{o.(*v1alpha1.ServerBootConfiguration).Spec.ServerRef.Name}
 }
 
 func claimedServer(o client.Object) []string {

@@ -46,12 +46,17 @@ var _ = Describe("A claim that is deleted with --cascade=orphan", func() {
 			Spec: left.Spec}
 		again.Spec.ServerRef.Name, again.Spec.Image = "another-server", "former:1"
 		create(ctx, again)
+		// IronCore's boot operator compares names alone, so that one of the same name elsewhere would do as well.
+		elsewhere := &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: name,
+			Annotations: left.Annotations}, Spec: left.Spec}
+		create(ctx, elsewhere)
 		create(ctx, newClaim(name, m))
 		Eventually(claimCondition(ctx, name, "Ready")).Should(Equal("True/Running"))
 		now := getBoot(ctx, tenants, name)
 		Expect(now.UID).NotTo(Equal(again.UID))
 		Expect(now.Spec.ServerRef.Name + " " + now.Spec.Image).To(Equal(serverOf(m) + " os:1"))
 		Expect(metav1.IsControlledBy(now, getClaim(ctx, name))).To(BeTrue())
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(elsewhere), elsewhere))).To(BeTrue(), "it named the machine")
 		deleteClaim(ctx, name)
 	})
 })
