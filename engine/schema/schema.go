@@ -88,7 +88,7 @@ func bundleFields() object {
 			"pinWithin": list(text("a network in which the certificate of a BMC is pinned at first use"))}),
 		"boot": fields(bootFields(object{
 			"withoutOverride": truth("switch a machine on whose BMC shows no boot override; never for a wipe"),
-			"ways": list(words("from where a machine boots, the preferred way first", bundle.BootWayVirtualMedia, bundle.BootWayNetwork)),
+			"ways":            list(words("from where a machine boots, the preferred way first", bundle.BootWayVirtualMedia, bundle.BootWayNetwork)),
 			"ignition": words("how long the boot service serves the ignition of a claim",
 				bundle.IgnitionAlways, bundle.IgnitionUntilFirstSign),
 			"models": list(fields(bootFields(object{"manufacturer": text("as status of a Server shows it; * at the end for any ending"),
