@@ -43,7 +43,7 @@ func wholeBody(most int64, next roundTrip) roundTrip {
 		if strict && req.Method == http.MethodGet && resp.StatusCode >= 200 {
 			if body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")); !isObject(body) {
 				return nil, &ResponseError{Status: resp.StatusCode,
-					Message: "expected a JSON object, got " + looksLike(body, resp.Header.Get("Content-Type"))}
+					Message: "expected a JSON object, got " + looksLike(body, resp.Header)}
 			}
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
@@ -59,10 +59,17 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-func looksLike(body []byte, contentType string) string {
+func looksLike(body []byte, header http.Header) string {
+	encoding := header.Get("Content-Encoding")
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) {
+		encoding = "gzip"
+	}
 	body = bytes.TrimSpace(body)
-	kind, _, _ := strings.Cut(contentType, ";")
+	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	switch {
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return fmt.Sprintf("a body in %s, which was not asked for; switch compression off at the BMC or at the proxy before it, "+
+			"or update the BMC's firmware", clip(encoding, 40))
 	case len(body) == 0:
 		return "an empty body"
 	case body[0] == '<':

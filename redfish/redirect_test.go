@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,6 +108,24 @@ func TestAWriteIsRedirectedOnce(t *testing.T) {
 		if got := f.seen(http.MethodPost); len(got) != 2 {
 			t.Errorf("sent %q", got)
 		}
+	}
+}
+
+// A Lenovo x3650 M5 redirects from port 443 to 8080, where Redfish is.
+func TestARedirectToAnotherPortNamesThePort(t *testing.T) {
+	redfish := newTLSFake(t)
+	web := newTLSFake(t)
+	web.on("GET /redfish/v1/", to(301, redfish.server.URL+"/redfish/v1/"))
+	endpoint := web.endpoint()
+	endpoint.InsecureSkipVerify = true
+	_, err := poolOf(t).Get("bmc", endpoint, login0).Manager(t.Context())
+	want := "set spec.protocol.port to " + strconv.Itoa(redfish.endpoint().Port)
+	if err == nil || !strings.Contains(err.Error(), want) || len(redfish.seen()) != 0 {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	endpoint.Port = redfish.endpoint().Port
+	if _, err := poolOf(t).Get("bmc", endpoint, login0).Manager(t.Context()); err != nil {
+		t.Errorf("as told: %v", err)
 	}
 }
 

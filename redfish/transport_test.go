@@ -4,6 +4,7 @@ package redfish
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,6 +46,36 @@ func TestBodiesThatAreNoObjectAreErrorsAndNeverAState(t *testing.T) {
 			}
 			if got.Power == PowerOff || got.URI != "" {
 				t.Errorf("an error came with the state %+v", got)
+			}
+		})
+	}
+}
+
+func TestABodyThatIsCompressedUnaskedIsNamed(t *testing.T) {
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, _ = io.WriteString(w, systemJSON("Off"))
+	_ = w.Close()
+	for name, c := range map[string]struct{ encoding, body, says string }{
+		"gzip, and it says so":      {"gzip", zipped.String(), "got a body in gzip, which was not asked for; switch compression off"},
+		"gzip, and it says nothing": {"", zipped.String(), "got a body in gzip, which was not asked for"},
+		"another encoding":          {"br", "\x8b\x02\x80", "got a body in br, which was not asked for"},
+		"an encoding that is none":  {"identity", "<html>", "an HTML or XML page"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.on("GET "+systemURI, func(w http.ResponseWriter, r *http.Request) {
+				if asked := r.Header.Get("Accept-Encoding"); asked != "" {
+					t.Errorf("%s was asked for", asked)
+				}
+				if c.encoding != "" {
+					w.Header().Set("Content-Encoding", c.encoding)
+				}
+				_, _ = io.WriteString(w, c.body)
+			})
+			_, err := f.client(t).System(t.Context(), systemURI)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one that says %q", err, c.says)
 			}
 		})
 	}

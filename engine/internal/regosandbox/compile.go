@@ -200,7 +200,7 @@ func parseFile(file string, text []byte) (*ast.Module, diag.List) {
 		for i := range found {
 			found[i].File = file
 		}
-		return nil, found
+		return nil, sayV0(file, text, found)
 	}
 	message := "the file holds no Rego"
 	if err != nil {

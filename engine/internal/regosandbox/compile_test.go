@@ -35,10 +35,26 @@ func policy(body string) map[string][]byte {
 	return map[string][]byte{"p.rego": []byte("package metalaw.p\n" + body)}
 }
 
+func TestAMistakeInRegoV1IsNotTakenForRegoV0(t *testing.T) {
+	for name, body := range map[string]string{
+		"one rule of several lacks if": "ok if input.open\nother { true }\n",
+		"an open bracket":              "ok if {\n",
+		"old syntax with a mistake":    "ok { true\n",
+		"no Rego at all":               "hello, world\n",
+	} {
+		_, found := parseFile("p.rego", policy(body)["p.rego"])
+		if len(found) == 0 || strings.Contains(found[0].Message, "v0") {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ body, says string }{
 		"a syntax error":                  {"ok if {\n", "p.rego:3:1: error: unexpected eof token"},
-		"the old syntax":                  {"ok { true }\n", "p.rego:2:1: error: `if` keyword is required before rule body"},
+		"the old syntax":                  {"ok { true }\n", "p.rego:2:1: error: this is Rego v0, and a bundle is written in Rego v1: `if` keyword is required before rule body (let opa fmt --v0-v1 --write p.rego rewrite it"},
+		"a set in the old syntax":         {"ok = true\nwhy[m] {\n\tm := {\"code\": \"a\", \"message\": \"b\"}\n}\n", "p.rego:3:1: error: this is Rego v0"},
+		"old syntax beside new":           {"import future.keywords.if\nok { true }\nother if { true }\n", "error: this is Rego v0"},
 		"an unknown input field":          {"ok if input.nam == \"a\"\n", "p.rego:2:7: error: ok: input.nam does not exist (there are name, any, color, labels, open, parts, size) [rego-type]"},
 		"an unknown field of an item":     {"ok if {\n\tsome p in input.parts\n\tp.wait > 1\n}\n", "p.rego:4:2: error: ok: "},
 		"a field of a string":             {"ok if input.name.x\n", "input.name is a string and has no fields"},
