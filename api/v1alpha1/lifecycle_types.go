@@ -166,6 +166,10 @@ type PowerRequest struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Attempts int32 `json:"attempts,omitempty"`
+	// uncounted says that budgets of forced power-offs do not count the request: the machine ran an agent that the manager had
+	// booted, and nothing else since.
+	// +optional
+	Uncounted bool `json:"uncounted,omitempty"`
 	// shownAt is when the BMC first showed what was asked for.
 	// +optional
 	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`

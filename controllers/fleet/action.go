@@ -24,6 +24,9 @@ const (
 	Shutdown
 	// ForcedOff cuts the power.
 	ForcedOff
+	// AgentOff cuts the power of a machine that runs an agent of ours and nothing else. Freezes hold it back as ForcedOff; no
+	// budget counts it, because nobody's system stops.
+	AgentOff
 	// PowerCycle restarts a machine.
 	PowerCycle
 	// Wipe prepares or begins the erasure of disks.
@@ -36,7 +39,7 @@ const (
 
 // String implements fmt.Stringer.
 func (a Action) String() string {
-	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe", "restart of the BMC",
+	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power-off of our agent", "power cycle", "wipe", "restart of the BMC",
 		"maintenance"}[a]
 }
 

@@ -338,8 +338,8 @@ func TestWhichFreezesHoldMaintenancesBack(t *testing.T) {
 	for level, want := range map[policyv1alpha1.FreezeLevel][]Action{
 		policyv1alpha1.FreezeNone:        nil,
 		policyv1alpha1.FreezeMaintenance: {Maintenance},
-		policyv1alpha1.FreezeDestructive: {Shutdown, ForcedOff, PowerCycle, Wipe, Maintenance},
-		policyv1alpha1.FreezeAll:         {Setting, PowerOn, Shutdown, ForcedOff, PowerCycle, Wipe, BMCRestart, Maintenance},
+		policyv1alpha1.FreezeDestructive: {Shutdown, ForcedOff, AgentOff, PowerCycle, Wipe, Maintenance},
+		policyv1alpha1.FreezeAll:         {Setting, PowerOn, Shutdown, ForcedOff, AgentOff, PowerCycle, Wipe, BMCRestart, Maintenance},
 	} {
 		t.Run(string(level), func(t *testing.T) {
 			var got []Action

@@ -90,7 +90,7 @@ func machineOf(s *v1alpha1.Server) *machine {
 		for _, b := range l.Begun {
 			m.begin(policyv1alpha1.FleetAction(b.Action), momentOf(b.At, b.Counted))
 		}
-		if l.Request != nil {
+		if l.Request != nil && !l.Request.Uncounted {
 			m.begin(powerActions[l.Request.Action], momentOf(l.Request.AskedAt, l.Request.AskedCounted))
 		}
 	}

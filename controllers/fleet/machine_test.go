@@ -176,3 +176,33 @@ func TestAnErrorForHiddenStorageAloneTripsNoBreaker(t *testing.T) {
 		})
 	}
 }
+
+func TestThePowerOffOfAnAgentUsesUpNoBudget(t *testing.T) {
+	off := func(uncounted bool) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Request: &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff,
+				AskedAt: metav1.NewMicroTime(noon.Add(-time.Minute)), Uncounted: uncounted}}
+		}
+	}
+	one := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "off", Action: policyv1alpha1.ActionForcedOff, Max: ptr.To[int32](1)}}}
+	frozen := &policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{{Name: "f", Level: policyv1alpha1.FreezeDestructive}}}
+	for name, c := range map[string]struct {
+		spec   *policyv1alpha1.FleetControlSpec
+		before func(*v1alpha1.Server)
+		action Action
+		want   bool
+	}{
+		"a tenant's after an agent's":              {one, off(true), ForcedOff, true},
+		"a tenant's after a tenant's":              {one, off(false), ForcedOff, false},
+		"an agent's after a tenant's":              {one, off(false), AgentOff, true},
+		"a freeze holds that of an agent back too": {frozen, off(true), AgentOff, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newServer("a", "z", c.before), newServer("b", "z")
+			g := newGate(t, c.spec, a, b)
+			if v := permit(t, g, b, c.action); v.Allowed != c.want {
+				t.Errorf("allowed %t: %s", v.Allowed, v.Message)
+			}
+		})
+	}
+}

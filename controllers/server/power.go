@@ -80,7 +80,8 @@ func (s powerShell) powerOff(ctx context.Context, effect engine.Effect) loop.Pro
 }
 
 func (s powerShell) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {
-	return s.carryOut(ctx, power.Decide(s.input(power.Want{Graceful: graceful, Force: force})))
+	return s.carryOut(ctx, power.Decide(s.input(power.Want{Graceful: graceful, Force: force,
+		Agent: power.RunsAgent(s.server, s.facts, s.instant())})))
 }
 
 // powerAsClaimed follows the bound claim.

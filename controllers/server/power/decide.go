@@ -30,6 +30,8 @@ type Want struct {
 	// Graceful is how long the operating system is asked to stop, and Force says that the power is cut after that.
 	Graceful time.Duration
 	Force    bool
+	// Agent says that the machine runs an agent of ours and nothing else, so that no budget counts its power-off.
+	Agent bool
 }
 
 // Boot is what a power-on boots.
@@ -132,7 +134,15 @@ func (d *decision) switchOff() loop.Progress {
 			return p
 		}
 	}
-	return d.ask(v1alpha1.PowerActionForceOff, fleet.ForcedOff)
+	amountsTo := fleet.ForcedOff
+	if d.Want.Agent {
+		amountsTo = fleet.AgentOff
+	}
+	p := d.ask(v1alpha1.PowerActionForceOff, amountsTo)
+	if d.out.Ask != "" {
+		d.out.Request.Uncounted = d.Want.Agent
+	}
+	return p
 }
 
 // poll is when to look again for what waits until the BMC shows something.

@@ -146,8 +146,10 @@ func (r *record) moving() {
 		return
 	}
 	if !r.Outcome.Settled() && r.pendingFor() > WorthTelling {
-		message = fmt.Sprintf("%s%s Waits in %s: %s", r.Decision.Message, releaseWaits(r.s, &r.Settings, r.Now, r.CountedNow),
-			r.Outcome.Effect, r.Outcome.Progress.Message)
+		if r.Facts.Claim.Ended {
+			message += releaseWaits(r.s, &r.Settings, r.Now, r.CountedNow)
+		}
+		message = fmt.Sprintf("%s Waits in %s: %s", message, r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
 	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
 	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
