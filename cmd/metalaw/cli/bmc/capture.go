@@ -61,7 +61,8 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 	}
 	how.register(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "archive to write; one that exists is not replaced; named by the time where left out")
-	cmd.Flags().BoolVar(&plain, "keep-identity", false, "keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
+	cmd.Flags().BoolVar(&plain, "keep-identity", false,
+		"keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
 	return cmd
 }
 
