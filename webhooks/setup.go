@@ -84,7 +84,7 @@ type Options struct {
 	// HoldsMaintenances says that the manager grants maintenances, and holds each until its server was handed back. Admission then writes
 	// the finalizer that the manager takes away.
 	HoldsMaintenances bool
-	// CredentialUse says what admission does with a user who decides where a password goes and lacks the right. Default: Warn.
+	// CredentialUse says what becomes of a user who decides where a password goes and lacks the right. Default: Warn.
 	CredentialUse credentials.Mode
 	// BMCAuthority says that the manager trusts BMCs by an authority of its own.
 	BMCAuthority bool
@@ -148,7 +148,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
-	l.credentials = &credentials.Rules{Mode: o.CredentialUse, Cache: o.Client, Bundles: o.Bundles, Authority: o.BMCAuthority, May: l.may}
+	l.credentials = &credentials.Rules{Mode: o.CredentialUse, Cache: o.Client, Bundles: o.Bundles,
+		Authority: o.BMCAuthority, May: l.may}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}
 	wanted := &maintenances.Rules{Cache: o.Client, Reader: o.Reader, May: l.may, DataOf: l.dataOf}
@@ -173,7 +174,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
 		PathValidateInventory: validating(o, m, now,
 			review.Rules[policyv1alpha1.ServerInventory]{Kind: "ServerInventory", Judge: review.Pure(checkInventory), Alone: true}),
-		PathValidateConsent: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: wanted.JudgeConsent, Alone: true}),
+		PathValidateConsent: validating(o, m, now,
+			review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: wanted.JudgeConsent, Alone: true}),
 		// Bundles are what the rules would come from; they have no say in what is accepted.
 		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,

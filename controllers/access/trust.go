@@ -28,7 +28,8 @@ func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (red
 	if bmctrust.Named(b, nil) {
 		given = *b.Spec.Trust
 	} else {
-		given.CABundle, given.CertificateSHA256 = bmctrust.Value(secret, v1alpha1.BMCSecretCAKey), bmctrust.Value(secret, v1alpha1.BMCSecretFingerprintKey)
+		given.CABundle = bmctrust.Value(secret, v1alpha1.BMCSecretCAKey)
+		given.CertificateSHA256 = bmctrust.Value(secret, v1alpha1.BMCSecretFingerprintKey)
 		where = fmt.Sprintf("the key %s of BMCSecret %q", v1alpha1.BMCSecretFingerprintKey, secret.Name)
 	}
 	switch {

@@ -159,7 +159,8 @@ func (v *scope) question(ctx context.Context, secret *v1alpha1.BMCSecret) (quest
 	made := secret != nil && secret.Annotations[v1alpha1.FactoryCredentialsAnnotation] != ""
 	reached, err := access.Trust(v.reach(), nil, secret)
 	return question{endpoint: reached, confirm: secret != nil, contact: access.FirstContact{
-		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: bmctrust.Named(nil, secret), Known: pinned || made || len(servers.Items) > 0,
+		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: bmctrust.Named(nil, secret),
+		Known: pinned || made || len(servers.Items) > 0,
 	}}, err
 }
 

@@ -10,7 +10,10 @@ func Named(b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) bool {
 	if b != nil && b.Spec.Trust != nil && *b.Spec.Trust != (v1alpha1.BMCTrust{}) {
 		return true
 	}
-	return secret != nil && (Value(secret, v1alpha1.BMCSecretCAKey) != "" || Value(secret, v1alpha1.BMCSecretFingerprintKey) != "")
+	if secret == nil {
+		return false
+	}
+	return Value(secret, v1alpha1.BMCSecretCAKey) != "" || Value(secret, v1alpha1.BMCSecretFingerprintKey) != ""
 }
 
 // Value reads a key of a BMCSecret. It prefers stringData, as an API server would when it merges the two.

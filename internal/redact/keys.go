@@ -8,10 +8,12 @@ import (
 )
 
 // within are parts of a key that make it secret wherever they stand in it, without separators and in lower case.
-var within = []string{"password", "passwd", "passphrase", "community", "authorization", "licen", "token", "cookie", "privatekey", "certificatestring"}
+var within = []string{"password", "passwd", "passphrase", "community", "authorization", "licen", "token",
+	"cookie", "privatekey", "certificatestring"}
 
 // ends are ends of such keys.
-var ends = []string{"key", "keys", "salt", "hash", "hashes", "hashvalue", "secret", "secrets", "pwd", "psk", "keystring"}
+var ends = []string{"key", "keys", "salt", "hash", "hashes", "hashvalue", "secret", "secrets", "pwd", "psk",
+	"keystring"}
 
 // begins are beginnings of such keys.
 var begins = []string{"secret", "hashvalue"}
@@ -25,7 +27,7 @@ var secretAnnotations = []string{"policy.metalaw.dev/media-url"}
 // separators stand between the words of a key.
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "", "/", "", "#", "")
 
-// IsSecret says that what stands at a key may be a secret. What OData adds to a key, such as the values that it allows, is none.
+// IsSecret says that what stands at a key may be a secret. What OData adds to a key, such as the allowed values, is none.
 func IsSecret(key string) bool {
 	if slices.Contains(secretAnnotations, key) {
 		return true
@@ -46,9 +48,8 @@ func IsSecret(key string) bool {
 // isWordFor says that a number at a key may be a secret: one of a password is, and the length of one is not.
 func isWordFor(key string) bool {
 	plain := separators.Replace(strings.ToLower(key))
-	return slices.ContainsFunc([]string{"password", "passwd", "passphrase", "pwd", "token", "secret", "key"}, func(one string) bool {
-		return strings.HasSuffix(plain, one)
-	})
+	all := []string{"password", "passwd", "passphrase", "pwd", "token", "secret", "key"}
+	return slices.ContainsFunc(all, func(one string) bool { return strings.HasSuffix(plain, one) })
 }
 
 // namesSecret says that a map is a pair of a name and a value, and that the name is that of a secret.
@@ -67,7 +68,8 @@ func namesSecret(v map[string]any) bool {
 
 // isValue says that a key is that of the value in such a pair.
 func isValue(key string) bool {
-	return slices.Contains([]string{"value", "currentvalue", "defaultvalue", "stringvalue", "data"}, strings.ToLower(key))
+	all := []string{"value", "currentvalue", "defaultvalue", "stringvalue", "data"}
+	return slices.Contains(all, strings.ToLower(key))
 }
 
 // selects says that the key of a map is that of a label, of a taint, or in an object that is named beside it.
@@ -87,6 +89,7 @@ func isLink(key string) bool {
 
 // isSwitch tells words that say whether something is there, which is no secret.
 func isSwitch(value string) bool {
-	return slices.Contains([]string{"enabled", "disabled", "enable", "disable", "true", "false", "yes", "no", "none", "null", "n/a",
-		"notsupported", "supported", "unavailable"}, strings.ToLower(strings.TrimSpace(value)))
+	all := []string{"enabled", "disabled", "enable", "disable", "true", "false", "yes", "no", "none", "null", "n/a",
+		"notsupported", "supported", "unavailable"}
+	return slices.Contains(all, strings.ToLower(strings.TrimSpace(value)))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact takes out of documents and texts what may be a secret, by the key at which it stands and by its form. All that leaves
-// a site through metalaw goes through it.
+// Package redact takes out of documents and texts what may be a secret, by the key at which it stands and by its form. All
+// that leaves a site through metalaw goes through it.
 package redact
 
 import (
@@ -15,7 +15,8 @@ import (
 // Hidden stands for what was taken out.
 const Hidden = "[hidden]"
 
-// Redactor takes secrets out, and remembers them, so that each can be found wherever else it stands. The zero value is ready.
+// Redactor takes secrets out, and remembers them, so that each can be found wherever else it stands. The zero value is
+// ready.
 type Redactor struct {
 	// Count is how many places were hidden.
 	Count int

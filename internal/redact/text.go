@@ -11,7 +11,8 @@ import (
 // shape is a form that tells a secret. The first group is kept.
 type shape struct {
 	pattern *regexp.Regexp
-	// needs are texts of which one is in each match, in lower case: most texts have none, and an expression takes long to say so.
+	// needs are texts of which one is in each match, in lower case: most texts have none, and an expression takes
+	// long to say so.
 	needs []string
 	// after is what stands behind the hidden part.
 	after string
@@ -24,7 +25,8 @@ func (s shape) likely(lower string) bool {
 
 var shapes = []shape{
 	// A private key, also one that was cut off.
-	{regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----).*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`),
+	{regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----)` +
+		`.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`),
 		[]string{"private key"}, ""},
 	// What a URL holds by itself.
 	{regexp.MustCompile(`(?i)(\bdata:[a-z0-9/+.;=-]*,)[^\s"'<>]+`), []string{"data:"}, ""},
@@ -38,15 +40,16 @@ var shapes = []shape{
 	{regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*`), []string{"eyj"}, ""},
 	// Tokens of GitHub, GitLab, Slack, AWS and npm.
 	{regexp.MustCompile(`()\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|` +
-		`(?:AKIA|ASIA)[A-Z0-9]{12,}|npm_[A-Za-z0-9]{16,})`), []string{"gh", "glpat-", "xox", "akia", "asia", "npm_"}, ""},
+		`(?:AKIA|ASIA)[A-Z0-9]{12,}|npm_[A-Za-z0-9]{16,})`),
+		[]string{"gh", "glpat-", "xox", "akia", "asia", "npm_"}, ""},
 	// A bootstrap token of Kubernetes.
 	{regexp.MustCompile(`()\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), []string{"."}, ""},
 	// The hash of a password, as crypt(3) writes it.
 	{regexp.MustCompile(`()\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|scrypt|argon2id?)\$[^\s"':]+`), []string{"$"}, ""},
 }
 
-// pair is a key with what follows it: up to the closing quote where there is one, else to the end of the line. The lines that
-// continue a YAML block belong to it.
+// pair is a key with what follows it: up to the closing quote where there is one, else to the end of the line. The
+// lines that continue a YAML block belong to it.
 var pair = regexp.MustCompile(`([A-Za-z][\w./-]*)(\\*["']?[ \t]*[:=][ \t]*)` +
 	`("(?:[^"\\]|\\.)*"?|'[^'\n]*'?|\\+"(?:[^"\\]|\\[^"])*(?:\\+")?|[|>][^\n]*(?:\n[ \t]+[^\n]*)*|[^\n]*)`)
 

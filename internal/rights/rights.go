@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says which rights a ServerMaintenance takes and asks the API server whether a user holds a right. Admission asks when
-// the object is written, and the maintenance controller asks again before it hands a server over.
+// Package rights says which rights a ServerMaintenance takes and asks the API server whether a user holds a right.
+// Admission asks when the object is written, and the maintenance controller asks again before it hands a server over.
 package rights
 
 import (

@@ -93,8 +93,9 @@ type reached struct {
 	authority bool
 }
 
-// ofEndpoint is what the creation or a change of an Endpoint uses. A password that only a verified BMC gets goes nowhere else,
-// whatever the address is. Where no BMC refers to the Endpoint, the manager makes one with the BMCSecret of its name.
+// ofEndpoint is what the creation or a change of an Endpoint uses. A password that only a verified BMC gets goes
+// nowhere else, whatever the address is. Where no BMC refers to the Endpoint, the manager makes one with the BMCSecret of
+// its name.
 func ofEndpoint(was, is *v1alpha1.Endpoint, to reached) []Use {
 	path := endpointAddressPath
 	switch {

@@ -99,7 +99,8 @@ func (r *Rules) judge(ctx context.Context, user authenticationv1.UserInfo, uses 
 			}
 		case may:
 		case r.Mode == On:
-			found.Deny(field.Forbidden(use.Path, "this decides where a password goes: "+right.Lacks(user.Username)+"; "+remedy))
+			found.Deny(field.Forbidden(use.Path,
+				"this decides where a password goes: "+right.Lacks(user.Username)+"; "+remedy))
 		default:
 			found.Warn("%s: this decides where a password goes, and is refused with --credential-use=on: %s; %s",
 				use.Path, right.Lacks(user.Username), remedy)

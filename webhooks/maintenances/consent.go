@@ -14,12 +14,15 @@ import (
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// ConsentRecord is the ConfigMap in which the manager keeps since when it grants maintenances. controllers/maintenance writes it.
+// ConsentRecord is the ConfigMap in which the manager keeps since when it grants maintenances. controllers/maintenance
+// writes it.
 const ConsentRecord = "metalaw-consent"
 
-// JudgeConsent keeps that record from users who may write ConfigMaps for bundles: an earlier time would have old maintenances
-// granted. A user who may restore the fleet may bring it back from a backup.
-func (r *Rules) JudgeConsent(ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings, _ map[string]any) error {
+// JudgeConsent keeps that record from users who may write ConfigMaps for bundles: an earlier time would have old
+// maintenances granted. A user who may restore the fleet may bring it back from a backup.
+func (r *Rules) JudgeConsent(
+	ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings, _ map[string]any,
+) error {
 	stored := c.New
 	if c.Deleted() {
 		stored = c.Old
@@ -28,8 +31,9 @@ func (r *Rules) JudgeConsent(ctx context.Context, c review.Change[corev1.ConfigM
 		return nil
 	}
 	const verb = "restore"
-	may, err := r.May(ctx, c.User, authorizationv1.ResourceAttributes{Verb: verb, Group: policyv1alpha1.GroupVersion.Group,
-		Resource: "fleetcontrols", Name: policyv1alpha1.FleetControlName})
+	may, err := r.May(ctx, c.User, authorizationv1.ResourceAttributes{
+		Verb: verb, Group: policyv1alpha1.GroupVersion.Group, Resource: "fleetcontrols",
+		Name: policyv1alpha1.FleetControlName})
 	if err != nil || may {
 		return err
 	}

@@ -63,7 +63,8 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 	how.register(cmd)
 	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by the time where left out")
 	output.Register(cmd)
-	cmd.Flags().BoolVar(&plain, "keep-identity", false, "keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
+	cmd.Flags().BoolVar(&plain, "keep-identity", false,
+		"keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
 	return cmd
 }
 

@@ -83,7 +83,8 @@ type view struct {
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
-	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption, checkCredentialUse,
+	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
+	checkCredentialUse,
 	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
 	checkHidden, checkProtections,
 }

@@ -22,7 +22,7 @@ type credentialState struct {
 	Lacking []string
 }
 
-// credentialUse reads the roles of the cluster. The objects in question have no namespace, so that RoleBindings give nothing.
+// credentialUse reads the roles of the cluster. The objects have no namespace, so RoleBindings give nothing.
 func (r reader) credentialUse(ctx context.Context) (credentialState, error) {
 	var roles rbacv1.ClusterRoleList
 	if err := r.List(ctx, &roles); err != nil {
@@ -35,8 +35,8 @@ func (r reader) credentialUse(ctx context.Context) (credentialState, error) {
 	return credentialState{lacking(roles.Items, bindings.Items)}, nil
 }
 
-// lacking are the subjects that may write Endpoints, BMCs or Servers and may use no BMCSecret. Kubernetes' own controllers, which
-// may write every object, change no spec of ours.
+// lacking are the subjects that may write Endpoints, BMCs or Servers and may use no BMCSecret. Kubernetes' own
+// controllers are left out: they may write every object, and change no spec of ours.
 func lacking(roles []rbacv1.ClusterRole, bindings []rbacv1.ClusterRoleBinding) []string {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for i := range roles {
@@ -92,7 +92,8 @@ func allows(rules []rbacv1.PolicyRule, verbs, resources []string) bool {
 		return slices.ContainsFunc(given, func(g string) bool { return g == "*" || slices.Contains(wanted, g) })
 	}
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-		return one(r.APIGroups, []string{metalv1alpha1.GroupVersion.Group}) && one(r.Resources, resources) && one(r.Verbs, verbs)
+		ours := one(r.APIGroups, []string{metalv1alpha1.GroupVersion.Group})
+		return ours && one(r.Resources, resources) && one(r.Verbs, verbs)
 	})
 }
 
@@ -108,13 +109,17 @@ func checkCredentialUse(v view) finding {
 		runs = "how the manager runs is not known"
 	}
 	names := v.credentialUse.Lacking
-	who := fmt.Sprintf("%d subjects may write Endpoints, BMCs or Servers and lack the verb use on bmcsecrets: %s", len(names), strings.Join(names, ", "))
-	bind := "bind ClusterRole " + rights.Right{Verb: rights.VerbUse}.Role() + " to those that decide where passwords go (FeDHCP: kubectl apply -k config/fedhcp)"
+	who := fmt.Sprintf("%d subjects may write Endpoints, BMCs or Servers and lack the verb use on bmcsecrets: %s",
+		len(names), strings.Join(names, ", "))
+	bind := "bind ClusterRole " + rights.Right{Verb: rights.VerbUse}.Role() +
+		" to those that decide where passwords go (FeDHCP: kubectl apply -k config/fedhcp)"
 	switch {
 	case len(names) == 0 && mode == string(credentials.On):
-		return finding{check, Passed, runs + "; each subject that may write Endpoints, BMCs or Servers has the verb use on bmcsecrets", ""}
+		return finding{check, Passed,
+			runs + "; each subject that may write Endpoints, BMCs or Servers has the verb use on bmcsecrets", ""}
 	case len(names) == 0:
-		return finding{check, Warned, runs + ", and refuses nothing; no subject lacks the verb use on bmcsecrets", "set --credential-use=on"}
+		return finding{check, Warned,
+			runs + ", and refuses nothing; no subject lacks the verb use on bmcsecrets", "set --credential-use=on"}
 	case mode == string(credentials.On):
 		return finding{check, Passed, runs + ", and refuses them where a password would go elsewhere; " + who, bind}
 	default:

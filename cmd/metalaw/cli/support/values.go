@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// holdsNone checks that no text holds one of the values, which are secrets that the user may read. It names the file, never the value.
+// holdsNone checks that no text holds one of the values, which are secrets that the user may read. It names the file,
+// never the value.
 func holdsNone(files map[string][]byte, values [][]byte) error {
 	for name, text := range files {
 		for _, value := range values {
