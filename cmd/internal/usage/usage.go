@@ -22,7 +22,8 @@ const (
 	ExitIncomplete = 1
 	// ExitUsage: the command line makes no sense; nothing was done.
 	ExitUsage = 2
-	// ExitUnknown: the command cannot tell what it was asked, because the cluster does not answer or rights are missing.
+	// ExitUnknown: the command cannot tell what it was asked, because the cluster does not answer or rights are
+	// missing.
 	ExitUnknown = 2
 )
 

@@ -69,7 +69,8 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		Short: "Bare-metal servers under rules that are data.",
 		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
 			"why a server is in its state, and why a claim or a maintenance waits. Look at servers and claims with kubectl.\n\n" +
-			"Exit codes: 0 done. 1 not everything was done. 2 the command line makes no sense; of status and doctor also: " +
+			"Exit codes: 0 done. 1 not everything was done. 2 the command line makes no sense; of status and " +
+			"doctor also: " +
 			"it cannot be told.",
 		Example: "  {{.}} status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n" +
 			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'",

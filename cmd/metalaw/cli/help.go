@@ -27,7 +27,8 @@ Available Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "he
 Flags:
 {{.}}{{end}}{{if connects .}}
 
-"{{options .}}" shows the flags for the cluster, such as --kubeconfig and --context.{{end}}{{if .HasAvailableSubCommands}}
+"{{options .}}" shows the flags for the cluster, such as --kubeconfig and --context.{{end}}{{if
+.HasAvailableSubCommands}}
 
 Use "{{.CommandPath}} [command] --help" for more information about a command.{{end}}
 `
@@ -67,7 +68,8 @@ func optionsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.Of(cmd)
 			output.Show(t, described(shown.PersistentFlags()), func() {
-				t.Printf("Flags for the cluster and the user, as kubectl has them:\n\n%s", shown.PersistentFlags().FlagUsages())
+				t.Printf("Flags for the cluster and the user, as kubectl has them:\n\n%s",
+					shown.PersistentFlags().FlagUsages())
 			})
 			return t.Ended(nil)
 		},

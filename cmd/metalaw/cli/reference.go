@@ -12,7 +12,8 @@ import (
 )
 
 // documented are the commands that the reference describes, in its order.
-var documented = []string{"status", "server", "explain", "claim", "freeze", "unfreeze", "fleet", "maintenance", "policy", "migrate", "bmc", "doctor",
+var documented = []string{"status", "server", "explain", "claim", "freeze", "unfreeze", "fleet", "maintenance",
+	"policy", "migrate", "bmc", "doctor",
 	"support-bundle"}
 
 // referenceCommand prints the reference of the commands in Markdown, for the documentation.

@@ -80,7 +80,8 @@ func claimsOf(claims []v1alpha1.ServerClaim, servers map[string]*v1alpha1.Server
 
 // ofClaim says why a claim is not ready. A BMC that does not answer goes before what the claim says itself.
 func ofClaim(c *v1alpha1.ServerClaim, servers map[string]*v1alpha1.Server, now time.Time) ClaimWait {
-	w := ClaimWait{Namespace: c.Namespace, Name: c.Name, Since: c.CreationTimestamp.UTC(), Cause: v1alpha1.ConditionReady,
+	w := ClaimWait{Namespace: c.Namespace, Name: c.Name, Since: c.CreationTimestamp.UTC(),
+		Cause:  v1alpha1.ConditionReady,
 		Reason: reasonNoStatus, Message: "the manager has not written its status yet"}
 	tell := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	if bound := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound); bound != nil &&
@@ -93,24 +94,27 @@ func ofClaim(c *v1alpha1.ServerClaim, servers map[string]*v1alpha1.Server, now t
 	w.NeedsPerson = meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) ||
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionServerMissing) ||
 		w.Reason == v1alpha1.ReasonBootError || tell == nil && now.Sub(w.Since) > patience
-	if c.Spec.ServerRef == nil {
-		return w
-	}
-	w.Server = c.Spec.ServerRef.Name
-	s := servers[w.Server]
-	if s == nil {
-		return w
-	}
-	reach := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionBMCReachable)
-	if ours := s.Spec.ServerClaimRef; reach != nil && reach.Status == metav1.ConditionFalse && ours != nil &&
-		ours.Namespace == c.Namespace && ours.Name == c.Name {
-		w.Cause, w.Reason, w.Since, w.NeedsPerson = reach.Type, reach.Reason, reach.LastTransitionTime.UTC(), true
-		w.Message = "the BMC of its server " + s.Name + " cannot be used: " + reach.Message
-		if s.Spec.BMCRef != nil {
-			w.Behind = s.Spec.BMCRef.Name
-		}
+	if c.Spec.ServerRef != nil {
+		w.Server = c.Spec.ServerRef.Name
+		w.behind(servers[w.Server])
 	}
 	return w
+}
+
+// behind says that the BMC of the server that the claim holds does not answer. It goes before what the claim says.
+func (w *ClaimWait) behind(s *v1alpha1.Server) {
+	if s == nil {
+		return
+	}
+	reach := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionBMCReachable)
+	if reach == nil || reach.Status != metav1.ConditionFalse || claimOf(s) != w.Namespace+"/"+w.Name {
+		return
+	}
+	w.Cause, w.Reason, w.Since, w.NeedsPerson = reach.Type, reach.Reason, reach.LastTransitionTime.UTC(), true
+	w.Message = "the BMC of its server " + s.Name + " cannot be used: " + reach.Message
+	if s.Spec.BMCRef != nil {
+		w.Behind = s.Spec.BMCRef.Name
+	}
 }
 
 // troubles are the claims that need a person.
@@ -118,7 +122,8 @@ func (a *ClaimAnswer) troubles() []Trouble {
 	var all []Trouble
 	for i := range a.Waiting {
 		if w := &a.Waiting[i]; w.NeedsPerson {
-			all = append(all, Trouble{Kind: kindClaim, Namespace: w.Namespace, Name: w.Name, Cause: w.Cause, Reason: w.Reason,
+			all = append(all, Trouble{Kind: kindClaim, Namespace: w.Namespace, Name: w.Name, Cause: w.Cause,
+				Reason:  w.Reason,
 				Message: w.Message, Since: w.Since, NeedsPerson: true, Behind: w.Behind})
 		}
 	}

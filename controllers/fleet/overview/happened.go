@@ -87,8 +87,9 @@ func happenedOf(servers []v1alpha1.Server, now time.Time) Happened {
 			}
 		}
 		if o := s.Status.Operation; o != nil && last.room(o.StartedAt.Time) {
-			last.add(Event{At: o.StartedAt.UTC(), Server: s.Name, What: o.Name, To: string(o.To), State: string(o.State),
-				By: o.By, Reason: cmp.Or(o.Reason, o.Message)})
+			last.add(Event{At: o.StartedAt.UTC(), Server: s.Name, What: o.Name, To: string(o.To),
+				State: string(o.State),
+				By:    o.By, Reason: cmp.Or(o.Reason, o.Message)})
 		}
 	}
 	h.Last, h.Rules = last.events, rules.counts()

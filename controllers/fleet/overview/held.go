@@ -115,14 +115,15 @@ func freezeOf(f *policyv1alpha1.Freeze, servers []v1alpha1.Server) Freeze {
 	return one
 }
 
-// budgetsOf counts budgets as the manager does, those without room first. An agent that erases on after its server moved
-// is in no Server, so the manager's own word on a budget without room goes before this count.
+// budgetsOf counts budgets as the manager does, those without room first. An agent that erases on after its server
+// moved is in no Server, so the manager's own word on a budget without room goes before this count.
 func budgetsOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, now time.Time) []Budget {
 	waits := meta.IsStatusConditionTrue(c.Status.Conditions, policyv1alpha1.ConditionBudgetExhausted)
 	var all []Budget
 	for _, u := range fleet.Count(c.Spec.Budgets, servers, nil, now) {
 		i := slices.IndexFunc(c.Spec.Budgets, func(b policyv1alpha1.Budget) bool { return b.Name == u.Name })
-		one := Budget{Name: u.Name, Action: string(c.Spec.Budgets[i].Action), Value: u.Value, Used: int(u.Used), Max: int(u.Max)}
+		one := Budget{Name: u.Name, Action: string(c.Spec.Budgets[i].Action), Value: u.Value, Used: int(u.Used),
+			Max: int(u.Max)}
 		for _, said := range c.Status.Usage {
 			if waits && said.Name == u.Name && said.Value == u.Value {
 				one.Used, one.Exhausted = max(one.Used, int(said.Used)), true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overview answers what an operator asks of a fleet at one look: what is not well, where each machine is, why claims
-// wait, what governs, what happened, what is held back, and which maintenances wait. It is pure.
+// Package overview answers what an operator asks of a fleet at one look: what is not well, where each machine is, why
+// claims wait, what governs, what happened, what is held back, and which maintenances wait. It is pure.
 package overview
 
 import (
@@ -146,7 +146,8 @@ func personOf(in Input, a *Answers) []string {
 			counts["decommission"]++
 		}
 	}
-	for _, kind := range []struct{ key, one, many string }{{kindServer, "1 server", "servers"}, {kindBMC, "1 BMC", "BMCs"},
+	for _, kind := range []struct{ key, one, many string }{{kindServer, "1 server", "servers"}, {kindBMC, "1 BMC",
+		"BMCs"},
 		{kindClaim, "1 claim", "claims"}, {"maintenance", "1 maintenance", "maintenances"},
 		{"decommission", "1 decommission", "decommissions"}} {
 		switch n := counts[kind.key]; n {

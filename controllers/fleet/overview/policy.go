@@ -41,7 +41,8 @@ type Revision struct {
 }
 
 // stages orders revisions: what governs first, then what is tried.
-var stages = []policyv1alpha1.PolicyStage{policyv1alpha1.StageActive, policyv1alpha1.StageEmbedded, policyv1alpha1.StageCanary,
+var stages = []policyv1alpha1.PolicyStage{policyv1alpha1.StageActive, policyv1alpha1.StageEmbedded,
+	policyv1alpha1.StageCanary,
 	policyv1alpha1.StageShadow, policyv1alpha1.StageDraft, policyv1alpha1.StageSuperseded}
 
 // policyOf says which revisions govern, are tried, or wait.

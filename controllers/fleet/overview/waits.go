@@ -52,7 +52,8 @@ var persons = map[string]bool{
 }
 
 // waitsOf says what waits.
-func waitsOf(maintenances []v1alpha1.ServerMaintenance, all []v1alpha1.Server, servers map[string]*v1alpha1.Server) Waits {
+func waitsOf(maintenances []v1alpha1.ServerMaintenance, all []v1alpha1.Server,
+	servers map[string]*v1alpha1.Server) Waits {
 	var w Waits
 	for i := range all {
 		s := &all[i]
@@ -64,7 +65,8 @@ func waitsOf(maintenances []v1alpha1.ServerMaintenance, all []v1alpha1.Server, s
 			continue
 		}
 		w.Decommissions = append(w.Decommissions, Wait{Name: s.Name, Server: s.Name, State: string(s.Status.State),
-			Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(), For: claimOf(s), NeedsPerson: persons[c.Reason]})
+			Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(), For: claimOf(s),
+			NeedsPerson: persons[c.Reason]})
 	}
 	for i := range maintenances {
 		if one, waits := waitOf(&maintenances[i], servers); waits {

@@ -88,7 +88,10 @@ func whereOf(servers []v1alpha1.Server, troubles []Trouble) Where {
 		}
 		w.Racks = append(w.Racks, r)
 	}
-	slices.SortFunc(w.Racks, func(a, b Rack) int { return cmp.Or(b.NeedPerson-a.NeedPerson, cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(w.Racks, func(a, b Rack) int {
+		return cmp.Or(b.NeedPerson-a.NeedPerson, cmp.Compare(a.Name,
+			b.Name))
+	})
 	return w
 }
 

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connection is the annotation of the flags that name the cluster and the user. Every command that works on a cluster has
-// them, so that `metalaw options` shows them once, and no other help.
+// Connection is the annotation of the flags that name the cluster and the user. Every command that works on a cluster
+// has them, so that `metalaw options` shows them once, and no other help.
 const Connection = "metalaw.dev/connection"
 
 // IsConnection says that a flag names the cluster or the user.

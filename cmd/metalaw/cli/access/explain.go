@@ -138,7 +138,8 @@ func roleWords(err error, verb, resource string) string {
 		return "; the Role metalaw-policy-author in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system " +
 			"--role=metalaw-policy-author --user=USER)"
 	case resource == Leases:
-		return "; the Role metalaw-fleet-viewer in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system " +
+		return "; the Role metalaw-fleet-viewer in the manager's namespace has it (kubectl create rolebinding NAME " +
+			"-n metalaw-system " +
 			"--role=metalaw-fleet-viewer --user=USER)"
 	case resource == Events:
 		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""

@@ -57,11 +57,13 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 			if file == "" {
 				file = "bmc-" + t.Now.UTC().Format("20060102-150405") + ".tar.gz"
 			}
-			return captured(ctx, t, target.Endpoint, target.Credentials, written{file: file, plain: plain, output: output})
+			return captured(ctx, t, target.Endpoint, target.Credentials, written{file: file, plain: plain,
+				output: output})
 		}),
 	}
 	how.register(cmd)
-	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by the time where left out")
+	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by the time "+
+		"where left out")
 	output.Register(cmd)
 	cmd.Flags().BoolVar(&plain, "keep-identity", false,
 		"keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
@@ -83,7 +85,8 @@ type capturedTree struct {
 }
 
 // captured reads the tree of a BMC and writes it.
-func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoint, credentials redfish.Credentials, to written) error {
+func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoint, credentials redfish.Credentials,
+	to written) error {
 	pool := redfish.NewPool(redfish.PoolOptions{})
 	defer func() { _ = pool.Close(context.WithoutCancel(ctx)) }() // the BMC ends the session by itself
 	reader, _ := pool.Get("capture", endpoint, credentials).(redfish.RawReader)

@@ -84,16 +84,20 @@ func checkBootService(v view) finding {
 	const look = "see the log of the boot service, and kubectl describe serverbootconfigurations"
 	switch {
 	case len(v.boots) == 0:
-		return finding{check, Unknown, "no ServerBootConfiguration exists yet, so none shows whether a boot service answers",
+		return finding{check, Unknown, "no ServerBootConfiguration exists yet, so none shows whether a boot " +
+			"service answers",
 			"look again when a server boots"}
 	case f.ready == 0 && f.answered.IsZero() && len(f.waiting) > 0:
-		return finding{check, Failed, fmt.Sprintf("no boot service has answered; %d wait: %s", len(f.waiting), list(f.waiting)),
+		return finding{check, Failed, fmt.Sprintf("no boot service has answered; %d wait: %s", len(f.waiting),
+			list(f.waiting)),
 			"install a boot service: docs/install.md"}
 	case f.ignored:
 		return finding{check, Failed, fmt.Sprintf("the boot service has not answered for %s; %d wait: %s",
-			v.now.Sub(f.answered).Round(time.Minute), len(f.waiting), list(f.waiting)), "see that the boot service runs, and its log"}
+			v.now.Sub(f.answered).Round(time.Minute), len(f.waiting), list(f.waiting)),
+			"see that the boot service runs, and its log"}
 	case len(f.broken) > 0:
-		return finding{check, Warned, fmt.Sprintf("%d of %d boot configurations are in Error: %s", len(f.broken), len(v.boots), list(f.broken)), look}
+		return finding{check, Warned, fmt.Sprintf("%d of %d boot configurations are in Error: %s", len(f.broken),
+			len(v.boots), list(f.broken)), look}
 	case len(f.waiting) > 0:
 		return finding{check, Warned, fmt.Sprintf("%d of %d boot configurations wait for more than %s: %s",
 			len(f.waiting), len(v.boots), bootPatience, list(f.waiting)), look}

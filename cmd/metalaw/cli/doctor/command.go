@@ -28,7 +28,8 @@ func Command() *cobra.Command {
 			"which wait for adoption, and which servers another program holds. It lists servers with storage that no disk shows, and which " +
 			"protections of wipes the revisions in force lack. It stores nothing: admission is asked by a dry run. " +
 			"What your rights do not show is reported as unknown.\n\n" +
-			"Exit codes: 0 nothing failed. 1 a check failed, or something is missing. 2 no check could be made, because the " +
+			"Exit codes: 0 nothing failed. 1 a check failed, or something is missing. 2 no check could be made, " +
+			"because the " +
 			"cluster does not answer or rights are missing; or the command line makes no sense.",
 		Example: "  {{.}} doctor",
 		Args:    usage.NoArgs,

@@ -49,32 +49,51 @@ func checkManager(v view) finding {
 		return unread(check, v.managerErr)
 	}
 	m, leads := v.manager, v.manager.leads(v.now)
-	logs := "see kubectl logs -n metalaw-system deployment/metalaw-manager"
-	elsewhere := leads || v.admission.Refused
+	if words, verdict := m.unready(leads, v.admission.Refused); words != "" {
+		remedy := managerLogs
+		if m.Absent {
+			remedy = "install it: docs/install.md"
+		}
+		return finding{check, verdict, words, remedy}
+	}
 	switch {
-	case m.Absent && !elsewhere:
-		return finding{check, Failed, "there is no Deployment " + deployment + " in namespace " + namespace + ", and no manager leads",
-			"install it: docs/install.md"}
-	case m.Ready == 0 && leads && !m.Absent:
-		return finding{check, Warned, fmt.Sprintf("no replica of the Deployment is ready, and %s leads: the manager runs elsewhere", m.Leader), logs}
-	case m.Ready == 0 && elsewhere && !m.Absent:
-		return finding{check, Warned, "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere", logs}
-	case m.Ready == 0 && !m.Absent:
-		return finding{check, Failed, fmt.Sprintf("none of %d replicas of %s is ready", m.Wanted, m.Image), logs}
 	case !leads:
-		return finding{check, Failed, "no replica leads, so no server is reconciled", logs}
+		return finding{check, Failed, "no replica leads, so no server is reconciled", managerLogs}
 	case m.ObserveOnly:
-		return finding{check, Warned, m.Leader + " leads with --observe-only: nothing is done to any machine, and no claim is bound",
+		return finding{check, Warned, m.Leader + " leads with --observe-only: nothing is done to any machine, and " +
+			"no claim is bound",
 			"when that is no longer meant, run the manager without the flag"}
 	case m.Absent:
-		return finding{check, Passed, m.Leader + " leads; it runs outside the cluster, because there is no Deployment " + deployment, ""}
+		return finding{check, Passed, m.Leader + " leads; it runs outside the cluster, because there is no " +
+			"Deployment " + deployment, ""}
 	case m.Ready < m.Wanted:
-		return finding{check, Warned, fmt.Sprintf("%d of %d replicas are ready", m.Ready, m.Wanted), logs}
+		return finding{check, Warned, fmt.Sprintf("%d of %d replicas are ready", m.Ready, m.Wanted), managerLogs}
 	}
 	return finding{check, Passed, fmt.Sprintf("%d replicas of %s are ready; %s leads", m.Ready, m.Image, m.Leader), ""}
 }
 
-// manager reads the Deployment, and the Leases: what the managers that run say of their flags goes before the Deployment.
+// managerLogs is where the manager says what is wrong.
+const managerLogs = "see kubectl logs -n metalaw-system deployment/metalaw-manager"
+
+// unready says what is wrong with a Deployment that is missing or has no ready replica, by whether a manager leads and
+// whether admission answers; empty if nothing is.
+func (m *managerState) unready(leads, admits bool) (string, Verdict) {
+	switch {
+	case m.Absent && !leads && !admits:
+		return "there is no Deployment " + deployment + " in namespace " + namespace + ", and no manager leads", Failed
+	case m.Absent || m.Ready > 0:
+		return "", Passed
+	case leads:
+		return fmt.Sprintf("no replica of the Deployment is ready, and %s leads: the manager runs elsewhere",
+			m.Leader), Warned
+	case admits:
+		return "no replica of the Deployment is ready, and admission answers: the manager runs elsewhere", Warned
+	}
+	return fmt.Sprintf("none of %d replicas of %s is ready", m.Wanted, m.Image), Failed
+}
+
+// manager reads the Deployment, and the Leases: what the managers that run say of their flags goes before the
+// Deployment.
 func (r reader) manager(ctx context.Context, now time.Time) (managerState, error) {
 	var d appsv1.Deployment
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: deployment}, &d)
@@ -124,7 +143,8 @@ func (m *managerState) hear(leases []coordinationv1.Lease, now time.Time) {
 	state := running.Of(leases, now)
 	for i := range leases {
 		l := &leases[i]
-		if l.Name == lease && l.Spec.HolderIdentity != nil && l.Spec.RenewTime != nil && l.Spec.LeaseDurationSeconds != nil {
+		if l.Name == lease && l.Spec.HolderIdentity != nil && l.Spec.RenewTime != nil &&
+			l.Spec.LeaseDurationSeconds != nil {
 			m.Leader, m.Renewed = *l.Spec.HolderIdentity, l.Spec.RenewTime.Time
 			m.LeaseFor = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 		}

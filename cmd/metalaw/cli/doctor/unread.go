@@ -15,8 +15,8 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-// unread is the finding of a check whose reading failed, with the remedy that fits the error. What is missing has failed;
-// what may not be read, or does not answer, is unknown.
+// unread is the finding of a check whose reading failed, with the remedy that fits the error. What is missing has
+// failed; what may not be read, or does not answer, is unknown.
 func unread(check string, err error) finding {
 	const cannot = "cannot be read: "
 	switch status := apierrors.APIStatus(nil); {
@@ -26,11 +26,14 @@ func unread(check string, err error) finding {
 	case apierrors.IsNotFound(err):
 		return finding{check, Failed, "something is missing: " + err.Error(), "install it: docs/install.md"}
 	case apierrors.IsForbidden(err):
-		return finding{check, Unknown, cannot + err.Error(), "run it with the rights of ClusterRole cluster-admin, or read this by hand"}
+		return finding{check, Unknown, cannot + err.Error(),
+			"run it with the rights of ClusterRole cluster-admin, or read this by hand"}
 	case apierrors.IsUnauthorized(err):
-		return finding{check, Unknown, cannot + err.Error(), "see the user of your kubeconfig context, or name another with --context"}
+		return finding{check, Unknown, cannot + err.Error(),
+			"see the user of your kubeconfig context, or name another with --context"}
 	case unanswered(err):
-		return finding{check, Unknown, cannot + err.Error(), "see that the API server answers, and --kubeconfig and --context"}
+		return finding{check, Unknown, cannot + err.Error(),
+			"see that the API server answers, and --kubeconfig and --context"}
 	}
 	return finding{check, Unknown, cannot + err.Error(), "see to what the error says, and run it again"}
 }
@@ -47,8 +50,8 @@ func unanswered(err error) bool {
 		apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err)
 }
 
-// answers asks the API server for its version, so that one that does not answer is told once and at once. An answer of any
-// other kind will do.
+// answers asks the API server for its version, so that one that does not answer is told once and at once. An answer of
+// any other kind will do.
 func (r reader) answers(ctx context.Context) error {
 	if _, err := r.raw(ctx, "/version"); err != nil && unanswered(err) {
 		return usage.Unknown(access.Explain(err, "get", ""))

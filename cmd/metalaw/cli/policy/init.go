@@ -107,7 +107,8 @@ func initialise(t *terminal.Terminal, dir, from, name string, output terminal.Ou
 		made.Files = append(made.Files, path)
 	}
 	output.Show(t, made, func() {
-		t.Printf("%s\n\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
+		t.Printf("%s\n\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side "+
+			"-k %s\n",
 			strings.Join(made.Files, "\n"), name, firstVersion, from, dir, dir)
 	})
 	return nil

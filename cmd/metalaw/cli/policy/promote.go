@@ -79,7 +79,8 @@ func promoteCommand() *cobra.Command {
 		Args: cobra.MatchAll(usage.OneArg("promote takes the name of one ConfigMap; `metalaw policy history` lists them"),
 			func(*cobra.Command, []string) error { return to.check(policyv1alpha1.Stages()) }, r.check),
 		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
-			return r.tell(told{Stage: to.stage}, func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
+			return r.tell(told{Stage: to.stage}, func(ctx context.Context, t *terminal.Terminal, c client.WithWatch,
+				args []string) error {
 				head, err := findHead(ctx, c, r.namespace, args[0])
 				if err != nil {
 					return untouched(ctx, err)

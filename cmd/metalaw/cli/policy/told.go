@@ -24,7 +24,8 @@ type told struct {
 }
 
 // tell carries out a command, and writes what it says as one document where that is asked for.
-func (r *rollout) tell(of told, do func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error) func(
+func (r *rollout) tell(of told, do func(ctx context.Context, t *terminal.Terminal, c client.WithWatch,
+	args []string) error) func(
 	context.Context, *terminal.Terminal, client.WithWatch, []string) error {
 	return func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
 		if !r.output.Structured() {

@@ -62,14 +62,24 @@ func (g governing) noRetry(s *v1alpha1.Server) string {
 			states = append(states, string(state))
 		}
 	}
-	return fmt.Sprintf("there is nothing to retry: it is in %s, and a server is retried in %s", s.Status.State, strings.Join(states, " or "))
+	return fmt.Sprintf("there is nothing to retry: it is in %s, and a server is retried in %s", s.Status.State,
+		strings.Join(states, " or "))
+}
+
+// planned is the plan for a server, by what governs it too.
+func (r *run) planned(s *v1alpha1.Server, claims holders) result {
+	p := r.plan(s, claims)
+	if why := r.governing.noRetry(s); why != "" && p.Outcome == outcomeAsked {
+		p.Outcome, p.Message, p.idle = outcomeRefused, why, true
+	}
+	return p
 }
 
 // errNothingToRetry says that no server of a choice can be retried.
 var errNothingToRetry = errors.New("nothing was asked: none of these servers has anything to retry")
 
-// idle leaves out the servers of a choice that have nothing to retry, because a choice means those that have. If none has,
-// that is an error.
+// idle leaves out the servers of a choice that have nothing to retry, because a choice means those that have. If none
+// has, that is an error.
 func (r *run) idle(plans []result) error {
 	if r.verb.operation != v1alpha1.OperationRetry || len(r.names) > 0 {
 		return nil

@@ -145,7 +145,8 @@ var verbs = []verb{
 		name: "retry", operation: v1alpha1.OperationRetry,
 		short: "Acknowledge an error and let the server find its place again",
 		long: "A server in Error waits until an operator has looked at it. This says that you have: the rules of the policy route it again " +
-			"by what is known of it. It comes back to Error when the cause has not gone away. A server that is named and has nothing to retry " +
+			"by what is known of it. It comes back to Error when the cause has not gone away. A server that is " +
+			"named and has nothing to retry " +
 			"is refused; -l and --all leave such servers out.",
 		example: "  # One server, and see how it ends\n  {{.}} server retry rack1-07-system-0 --reason 'DIMM replaced' --wait\n\n" +
 			"  # Every server in Error of a rack, after its switch was repaired\n" +

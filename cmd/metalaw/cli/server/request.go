@@ -46,8 +46,6 @@ type request struct {
 	timeout           time.Duration
 	// timed says that the timeout was given.
 	timed bool
-	// governing is what governs the servers, where the verb depends on it.
-	governing governing
 }
 
 func (r *request) check() error {
@@ -217,7 +215,6 @@ func (r *request) plan(s *v1alpha1.Server, claims holders) result {
 		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
 	}
 	if why := r.refusedBeforehand(s, claims); why != "" {
-		p.idle = r.verb.operation == v1alpha1.OperationRetry
 		return refuse("%s", why)
 	}
 	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
@@ -243,8 +240,6 @@ func (r *request) refusedBeforehand(s *v1alpha1.Server, claims holders) string {
 		if ref := s.Spec.ServerClaimRef; ref != nil {
 			return fmt.Sprintf("it names the claim %s/%s; delete the claim, which has it erased", ref.Namespace, ref.Name)
 		}
-	case v1alpha1.OperationRetry:
-		return r.governing.noRetry(s)
 	case v1alpha1.OperationDeclareClean:
 		return policies.MayNotDeclareClean(s, nil)
 	}

@@ -33,6 +33,8 @@ type run struct {
 	request
 	client client.WithWatch
 	report *report
+	// governing is what governs the servers, where the verb depends on it.
+	governing governing
 	// former are the refusals that were there before.
 	former formerEvents
 	// unreadable is why Events cannot be read, for want of a right; nil where they can be.
@@ -51,7 +53,7 @@ func (r *run) do(ctx context.Context) error {
 	r.readGoverning(ctx, servers)
 	plans := make([]result, len(servers))
 	for i := range servers {
-		plans[i] = r.plan(&servers[i], claims)
+		plans[i] = r.planned(&servers[i], claims)
 	}
 	if err := r.idle(plans); err != nil {
 		return err
@@ -241,7 +243,7 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims ho
 			p.Outcome, p.Message = outcomeRefused, fmt.Sprintf("-l %s does not match it any more; look at it again", r.selector)
 			return followed{result: p}
 		}
-		now := r.plan(s, claims)
+		now := r.planned(s, claims)
 		if now.State != p.State || now.Holder != p.Holder {
 			p.Outcome = outcomeRefused
 			p.Message = fmt.Sprintf("it was in %s, held by %s, and is in %s, held by %s, now; look at it again",

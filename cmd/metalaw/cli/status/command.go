@@ -30,13 +30,15 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--watch]",
 		Short: "Show the state of the fleet on one screen",
-		Long: "Shows what is not well and since when, where the servers are, why claims wait, which policy governs and what a shadow would " +
-			"do otherwise, what happened last, what is held back, and which maintenances wait. The screen has 24 lines for any fleet; " +
-			"-o json and -o yaml show everything. It lists objects and reads none by itself. The mode of the manager is read from its " +
-			"Leases, which takes the Role metalaw-fleet-viewer in its namespace besides the ClusterRole of that name.\n\n" +
-			"With --watch it keeps watches open and shows the screen anew when something changes, until it is interrupted.\n\n" +
-			"Exit codes: 0 it is well. 1 something needs a person. 2 it cannot be told, because the cluster does not answer or " +
-			"rights are missing; or the command line makes no sense.",
+		Long: "Shows what is not well and since when, where the servers are, why claims wait, which policy governs and " +
+			"what a shadow would do otherwise, what happened last, what is held back, and which maintenances wait. " +
+			"The screen has 24 lines for any fleet; -o json and -o yaml show everything.\n\n" +
+			"It lists objects in pages, and asks for no server by itself. The mode of the manager is in the Leases of the " +
+			"managers. To read them takes the Role metalaw-fleet-viewer in their namespace, beside the ClusterRole of " +
+			"that name. With --watch it watches the objects, and shows the screen anew when something changes, until it " +
+			"is interrupted.\n\n" +
+			"Exit codes: 0 it is well. 1 something needs a person. 2 it cannot be told, because the cluster does not " +
+			"answer or rights are missing; or the command line makes no sense.",
 		Example: "  {{.}} status\n\n  # Every server that is not well, with its reason\n" +
 			"  {{.}} status -o json | jq -r '.notWell[] | [.name, .reason, .message] | @tsv'",
 		Args: usage.NoArgs,

@@ -26,8 +26,8 @@ import (
 // redraw is how often the watched objects are looked at.
 const redraw = 2 * time.Second
 
-// watched reads from watches: one list at the beginning, and then only what changes. Leases change every few seconds, so
-// each look lists them; that also tells when the API server does not answer.
+// watched reads from watches: one list at the beginning, and then only what changes. Leases change every few seconds,
+// so each look lists them; that also tells when the API server does not answer.
 type watched struct {
 	cache.Cache
 	live   live
@@ -78,7 +78,8 @@ func (b *broken) unread(now time.Time) []overview.Unread {
 }
 
 // watches begins to watch every kind that could be read, and waits for the first lists.
-func (r *request) watches(ctx context.Context, flags *access.Flags, first live, known []overview.Unread) (watched, error) {
+func (r *request) watches(ctx context.Context, flags *access.Flags, first live, known []overview.Unread) (watched,
+	error) {
 	w := watched{live: first, broken: &broken{}}
 	config, err := flags.RESTConfig()
 	if err != nil {
@@ -117,7 +118,8 @@ func (r *request) watches(ctx context.Context, flags *access.Flags, first live, 
 }
 
 // follow shows the screen anew when something changed, until it is interrupted. It ends with the exit code of the last.
-func (r *request) follow(ctx context.Context, t *terminal.Terminal, flags *access.Flags, first live, in overview.Input) error {
+func (r *request) follow(ctx context.Context, t *terminal.Terminal, flags *access.Flags, first live,
+	in overview.Input) error {
 	known := in.Unread
 	from, err := r.watches(ctx, flags, first, known)
 	if err != nil {

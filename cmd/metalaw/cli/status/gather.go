@@ -63,13 +63,15 @@ type kind struct {
 // kinds are what is read, and where it is put.
 func kinds(in *overview.Input, namespace string) []kind {
 	return []kind{
-		{overview.Servers, access.Servers, &v1alpha1.Server{}, func() client.ObjectList { return &v1alpha1.ServerList{} },
+		{overview.Servers, access.Servers, &v1alpha1.Server{},
+			func() client.ObjectList { return &v1alpha1.ServerList{} },
 			into(&in.Servers, func(l client.ObjectList) []v1alpha1.Server { return items(l, serversOf) }), nil},
 		{overview.BMCs, access.BMCs, &v1alpha1.BMC{}, func() client.ObjectList { return &v1alpha1.BMCList{} },
 			into(&in.BMCs, func(l client.ObjectList) []v1alpha1.BMC {
 				return items(l, func(l *v1alpha1.BMCList) []v1alpha1.BMC { return l.Items })
 			}), nil},
-		{overview.Claims, access.ServerClaims, &v1alpha1.ServerClaim{}, func() client.ObjectList { return &v1alpha1.ServerClaimList{} },
+		{overview.Claims, access.ServerClaims, &v1alpha1.ServerClaim{},
+			func() client.ObjectList { return &v1alpha1.ServerClaimList{} },
 			into(&in.Claims, func(l client.ObjectList) []v1alpha1.ServerClaim {
 				return items(l, func(l *v1alpha1.ServerClaimList) []v1alpha1.ServerClaim { return l.Items })
 			}), nil},
@@ -80,11 +82,14 @@ func kinds(in *overview.Input, namespace string) []kind {
 			}), nil},
 		{overview.Revisions, access.Revisions, &policyv1alpha1.PolicyRevision{},
 			func() client.ObjectList { return &policyv1alpha1.PolicyRevisionList{} },
-			into(&in.Revisions, func(l client.ObjectList) []policyv1alpha1.PolicyRevision { return items(l, revisionsOf) }), nil},
+			into(&in.Revisions, func(l client.ObjectList) []policyv1alpha1.PolicyRevision {
+				return items(l, revisionsOf)
+			}), nil},
 		{overview.Controls, access.FleetControls, &policyv1alpha1.FleetControl{},
 			func() client.ObjectList { return &policyv1alpha1.FleetControlList{} },
 			func(l client.ObjectList, _ bool) { in.Control = controlOf(l) }, nil},
-		{overview.Leases, access.Leases, &coordinationv1.Lease{}, func() client.ObjectList { return &coordinationv1.LeaseList{} },
+		{overview.Leases, access.Leases, &coordinationv1.Lease{},
+			func() client.ObjectList { return &coordinationv1.LeaseList{} },
 			into(&in.Leases, func(l client.ObjectList) []coordinationv1.Lease {
 				return items(l, func(l *coordinationv1.LeaseList) []coordinationv1.Lease { return l.Items })
 			}), []client.ListOption{client.InNamespace(namespace)}},
@@ -136,7 +141,8 @@ func slim(o client.Object) {
 }
 
 func controlOf(l client.ObjectList) *policyv1alpha1.FleetControl {
-	for _, c := range items(l, func(l *policyv1alpha1.FleetControlList) []policyv1alpha1.FleetControl { return l.Items }) {
+	controls := items(l, func(l *policyv1alpha1.FleetControlList) []policyv1alpha1.FleetControl { return l.Items })
+	for _, c := range controls {
 		if c.Name == policyv1alpha1.FleetControlName {
 			return &c
 		}
@@ -144,8 +150,8 @@ func controlOf(l client.ObjectList) *policyv1alpha1.FleetControl {
 	return nil
 }
 
-// gather lists each kind once, without those that are known not to be readable. Without the servers there is no answer; any
-// other kind that cannot be read is told.
+// gather lists each kind once, without those that are known not to be readable. Without the servers there is no
+// answer; any other kind that cannot be read is told.
 func gather(ctx context.Context, from source, namespace string, known []overview.Unread) (overview.Input, error) {
 	in := overview.Input{Unread: slices.Clone(known)}
 	for _, k := range kinds(&in, namespace) {

@@ -30,10 +30,12 @@ func held(a *overview.Answers) section {
 	}
 	s := section{least: 3, line: line("Held back", cmp.Or(strings.Join(words, "; "), "nothing")+". "+mode(a))}
 	if h.NotAcknowledged {
-		s.details = append(s.details, "  the manager has not taken up the last change of FleetControl; it may still act by the former one")
+		s.details = append(s.details, "  the manager has not taken up the last change of FleetControl; it may "+
+			"still act by the former one")
 	}
 	if b := h.Breaker; b != nil && b.Tripped {
-		tripped := fmt.Sprintf("  breaker: %d of %d servers entered %s", b.Servers, b.Of, strings.Join(b.States, " or "))
+		tripped := fmt.Sprintf("  breaker: %d of %d servers entered %s", b.Servers, b.Of, strings.Join(b.States,
+			" or "))
 		if b.At != nil {
 			tripped += " by " + b.At.Format(time.RFC3339)
 		}
@@ -45,7 +47,8 @@ func held(a *overview.Answers) section {
 		if f.Until != nil {
 			until = "until " + f.Until.Format(time.RFC3339)
 		}
-		s.details = append(s.details, with(fmt.Sprintf("  freeze %s (%s) on %d servers, by %s, %s", f.Name, f.Level, f.Servers,
+		s.details = append(s.details, with(fmt.Sprintf("  freeze %s (%s) on %d servers, by %s, %s", f.Name, f.Level,
+			f.Servers,
 			cmp.Or(f.By, "unknown"), until), f.Reason))
 	}
 	for i := range h.Budgets {
@@ -72,7 +75,8 @@ func mode(a *overview.Answers) string {
 	case flags == nil:
 		return "A manager leads; its build does not tell its mode"
 	case flags.ObserveOnly:
-		return "Mode: observe-only, so that nothing is done to any machine; maintenance " + cmp.Or(flags.Maintenance, "off")
+		return "Mode: observe-only, so that nothing is done to any machine; maintenance " + cmp.Or(flags.Maintenance,
+			"off")
 	default:
 		return "Mode: acts; maintenance " + cmp.Or(flags.Maintenance, "off")
 	}

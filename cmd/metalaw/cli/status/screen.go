@@ -146,11 +146,13 @@ func servers(a *overview.Answers) section {
 		}
 		states = append(states, word)
 	}
-	s := section{least: 2, line: line("Servers", fmt.Sprintf("%d: %s", w.Servers, cmp.Or(strings.Join(states, ", "), "none")))}
+	s := section{least: 2, line: line("Servers", fmt.Sprintf("%d: %s", w.Servers, cmp.Or(strings.Join(states, ", "),
+		"none")))}
 	if w.Servers == 0 {
 		return s
 	}
-	s.details = append(s.details, fmt.Sprintf("  power: %s; claimed %d, cordoned %d", counts(w.Power, 6), w.Claimed, w.Cordoned))
+	s.details = append(s.details, fmt.Sprintf("  power: %s; claimed %d, cordoned %d", counts(w.Power, 6), w.Claimed,
+		w.Cordoned))
 	if len(w.Racks) == 1 && w.Racks[0].Name == "" {
 		return s
 	}
@@ -167,13 +169,15 @@ func servers(a *overview.Answers) section {
 
 func claims(a *overview.Answers) section {
 	c := &a.Claims
-	s := section{least: 3, line: line("Claims", fmt.Sprintf("%d: %d ready, %d wait; %d have no server", c.Claims, c.Ready, len(c.Waiting), c.Unbound))}
+	s := section{least: 3, line: line("Claims", fmt.Sprintf("%d: %d ready, %d wait; %d have no server", c.Claims,
+		c.Ready, len(c.Waiting), c.Unbound))}
 	if unreadable(a, overview.Claims) {
 		s.line = line("Claims", notKnown)
 	}
 	for i := range c.Reasons {
 		r := &c.Reasons[i]
-		words := fmt.Sprintf("  %-34s %5d  %-7s %s/%s", r.Reason, r.Claims, ago(a.At, r.First.Since), r.First.Namespace, r.First.Name)
+		words := fmt.Sprintf("  %-34s %5d  %-7s %s/%s", r.Reason, r.Claims, ago(a.At, r.First.Since),
+			r.First.Namespace, r.First.Name)
 		s.details = append(s.details, with(words, r.First.Message))
 	}
 	return s
@@ -230,14 +234,16 @@ func shadow(a *overview.Answers) section {
 		if r.Shadow == nil {
 			continue
 		}
-		words := fmt.Sprintf("%s: %d differences in %d decisions", r.Name, r.Shadow.DifferencesTotal, r.Shadow.Evaluated)
+		words := fmt.Sprintf("%s: %d differences in %d decisions", r.Name, r.Shadow.DifferencesTotal,
+			r.Shadow.Evaluated)
 		if len(s.details) == 0 && strings.HasSuffix(s.line, " none") {
 			s.line = line("Shadow", words)
 		} else {
 			s.details = append(s.details, "  "+words)
 		}
 		for _, d := range r.Shadow.Differences {
-			s.details = append(s.details, fmt.Sprintf("  in %s %d times %s instead of %s, last on %s", cmp.Or(d.State, "no state"), d.Count,
+			s.details = append(s.details, fmt.Sprintf("  in %s %d times %s instead of %s, last on %s", cmp.Or(d.State,
+				"no state"), d.Count,
 				cmp.Or(d.ShadowRule, "no move"), cmp.Or(d.Rule, "no move"), cmp.Or(d.LastServer, "?")))
 		}
 	}

@@ -58,13 +58,15 @@ func Command() *cobra.Command {
 			t.Notes(b.notes)
 			said := archived{File: file, Files: len(b.files), Hidden: b.secrets.Count, Missing: b.notes}
 			output.Show(t, said, func() {
-				t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", said.File, said.Files, said.Hidden)
+				t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", said.File,
+					said.Files, said.Hidden)
 			})
 			return nil
 		}),
 	}
 	flags.Register(cmd)
-	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by server and time where left out")
+	terminal.WritesFile(cmd, &file, "", "archive to write; one that exists is not replaced; named by server and "+
+		"time where left out")
 	output.Register(cmd)
 	return cmd
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FileFlag is the word for a file that a command reads or writes. Commands that write one took --file before; they still do.
+// FileFlag is the word for a file that a command reads or writes. Commands that write one took --file before; they
+// still do.
 const FileFlag = "filename"
 
 // WritesFile adds the flag for the file that a command writes.
