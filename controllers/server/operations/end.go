@@ -84,7 +84,7 @@ func (d *decision) releaseByHand() {
 	switch {
 	case d.Holder != "":
 		d.finish(v1alpha1.OperationRefused, d.holdsWords())
-	case d.foundOnly():
+	case foundOnly(d.server, d.Inventory):
 		d.finish(v1alpha1.OperationRefused, "its disks held data when it was inspected, and no claim is known to have left it; "+
 			"operation sanitize has it erased")
 	case !hasHolder(d.server):

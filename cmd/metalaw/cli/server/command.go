@@ -94,9 +94,9 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
 	if v.operation == v1alpha1.OperationAttestDisk {
-		f.StringVar(&r.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, or serial number, PCI address, "+
+		f.StringVar(&r.attests.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, or serial number, PCI address, "+
 			"slot or name of hidden storage; required")
-		f.StringVar(&r.method, "method", "", "what became of the disk: destroy or removed; required")
+		f.StringVar(&r.attests.method, "method", "", "what became of the disk: destroy or removed; required")
 		terminal.Offer(cmd, "method", methods)
 	} else {
 		f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers, such as 'rack=r1,model in (a, b)'")

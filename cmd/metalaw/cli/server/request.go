@@ -39,14 +39,16 @@ type request struct {
 	// to and override belong to force.
 	to       string
 	override bool
-	// disk and method belong to attest.
-	disk, method string
+	attests  attestation
 
 	dryRun, yes, wait bool
 	timeout           time.Duration
 	// timed says that the timeout was given.
 	timed bool
 }
+
+// attestation is which disk a user answers for, and what became of it; empty for other verbs.
+type attestation struct{ disk, method string }
 
 func (r *request) check() error {
 	ways := 0
@@ -91,10 +93,10 @@ func (r *request) checkRest() error {
 		return usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case r.verb.operation == v1alpha1.OperationForce && r.to == "":
 		return usage.Errorf("--to is required: the state that the server is forced into")
-	case r.verb.operation == v1alpha1.OperationAttestDisk && strings.TrimSpace(r.disk) == "":
+	case r.verb.operation == v1alpha1.OperationAttestDisk && strings.TrimSpace(r.attests.disk) == "":
 		return usage.Errorf("--disk is required: the serial number, WWID or name of the disk")
-	case r.verb.operation == v1alpha1.OperationAttestDisk && !slices.Contains(methods, r.method):
-		return usage.Errorf("--method is %q; write %s", r.method, strings.Join(methods, " or "))
+	case r.verb.operation == v1alpha1.OperationAttestDisk && !slices.Contains(methods, r.attests.method):
+		return usage.Errorf("--method is %q; write %s", r.attests.method, strings.Join(methods, " or "))
 	case r.wait && r.timeout <= 0:
 		return usage.Errorf("--timeout must be more than 0")
 	case r.timed && !r.wait:
@@ -144,8 +146,8 @@ func (r *request) write(s *v1alpha1.Server) {
 	delete(s.Annotations, v1alpha1.AttestDiskAnnotation)
 	delete(s.Annotations, v1alpha1.AttestMethodAnnotation)
 	if r.verb.operation == v1alpha1.OperationAttestDisk {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestDiskAnnotation, r.disk)
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestMethodAnnotation, r.method)
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestDiskAnnotation, r.attests.disk)
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.AttestMethodAnnotation, r.attests.method)
 	}
 	if r.verb.operation == v1alpha1.OperationForce {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ForceToAnnotation, r.to)
@@ -251,8 +253,8 @@ func (r *request) words(p *result) string {
 	if r.to != "" {
 		words += " to " + r.to
 	}
-	if r.disk != "" {
-		words += " disk " + r.disk + " as " + r.method
+	if r.attests.disk != "" {
+		words += " disk " + r.attests.disk + " as " + r.attests.method
 	}
 	words += "; it was in " + cmp.Or(p.State, "-")
 	if p.Holder != "" {

@@ -29,7 +29,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"force without a state":     {request{verb: verbNamed(t, "force"), all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
 		"a disk of many servers":    {request{verb: verbNamed(t, "attest"), all: true, reason: "r"}, "name one server: the one that has, or had, the disk"},
 		"no disk":                   {request{verb: verbNamed(t, "attest"), names: []string{"a"}, reason: "r"}, "--disk is required: the serial number, WWID or name of the disk"},
-		"a disk that became what":   {request{verb: verbNamed(t, "attest"), names: []string{"a"}, disk: "S1", method: "sold", reason: "r"}, `--method is "sold"; write destroy or removed`},
+		"a disk that became what":   {request{verb: verbNamed(t, "attest"), names: []string{"a"}, attests: attestation{"S1", "sold"}, reason: "r"}, `--method is "sold"; write destroy or removed`},
 		"a wait without time":       {request{all: true, reason: "r", wait: true}, "--timeout must be more than 0"},
 		"a timeout without a wait":  {request{all: true, reason: "r", timed: true}, "--timeout is how long --wait waits, and --wait is not asked for"},
 		"a name of another kind":    {request{names: []string{"bmc/a"}, reason: "r"}, `"bmc/a" is the name of no server; write NAME, or server/NAME`},

@@ -158,8 +158,8 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 	if r.to != "" {
 		what += " to " + r.to
 	}
-	if r.disk != "" {
-		what += " disk " + r.disk + " as " + r.method
+	if r.attests.disk != "" {
+		what += " disk " + r.attests.disk + " as " + r.attests.method
 	}
 	question := fmt.Sprintf("%s: %s?", what, terminal.Count(affected, "server"))
 	if r.override {

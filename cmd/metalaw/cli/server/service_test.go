@@ -47,7 +47,7 @@ func TestWhatTheEndOfServiceComesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &request{verb: verbNamed(t, c.verb)}
 			if c.verb == "attest" {
-				r.disk, r.method = "S1", "destroy"
+				r.attests.disk, r.attests.method = "S1", "destroy"
 			}
 			got := r.plan(c.server, nil)
 			if got.Outcome != c.outcome || got.Message != c.message {
@@ -67,7 +67,7 @@ func TestAnAttestNamesTheDiskAndNoOtherOperationDoes(t *testing.T) {
 	} {
 		t.Run(verb, func(t *testing.T) {
 			s := aServer(annotated(left...))
-			r := request{verb: verbNamed(t, verb), reason: "why", disk: "S1", method: "destroy"}
+			r := request{verb: verbNamed(t, verb), reason: "why", attests: attestation{"S1", "destroy"}}
 			r.write(s)
 			if diff := cmp.Diff(want, s.Annotations); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
@@ -77,7 +77,7 @@ func TestAnAttestNamesTheDiskAndNoOtherOperationDoes(t *testing.T) {
 }
 
 func TestAnAttestAsksFirst(t *testing.T) {
-	r := request{verb: verbNamed(t, "attest"), names: []string{"s"}, disk: "S1", method: "destroy"}
+	r := request{verb: verbNamed(t, "attest"), names: []string{"s"}, attests: attestation{"S1", "destroy"}}
 	if !r.asksFirst() {
 		t.Error("it does not ask")
 	}
