@@ -43,7 +43,8 @@ func (d *decision) beginSanitize() {
 	letGo(d.server, d.Now, d.NewID)
 }
 
-// foundOnly says that all that is known of data is what was found on the disks: no claim held the server.
+// foundOnly says that the server is marked Dirty for data that was found on its disks, and that no claim is known to
+// have left it.
 func foundOnly(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && inv.Custody.DataFound != nil && inv.Custody.LastHolder == nil &&
 		s.Spec.ServerClaimRef == nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == ""
