@@ -48,10 +48,8 @@ var shapes = []shape{
 	{regexp.MustCompile(`()\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|scrypt|argon2id?)\$[^\s"':]+`), []string{"$"}, ""},
 }
 
-// pair is a key with what follows it: up to the closing quote where there is one, else to the end of the line. The
-// lines that continue a YAML block belong to it.
-var pair = regexp.MustCompile(`([A-Za-z][\w./-]*)(\\*["']?[ \t]*[:=][ \t]*)` +
-	`("(?:[^"\\]|\\.)*"?|'[^'\n]*'?|\\+"(?:[^"\\]|\\[^"])*(?:\\+")?|[|>][^\n]*(?:\n[ \t]+[^\n]*)*|[^\n]*)`)
+// keyed is a key with what leads to its value.
+var keyed = regexp.MustCompile(`([A-Za-z][\w./-]*)\\*["']?[ \t]*[:=][ \t]*`)
 
 // Text redacts a text by its form.
 func (r *Redactor) Text(text string) string {
@@ -78,39 +76,72 @@ func (r *Redactor) Text(text string) string {
 // pairs hides what stands behind the keys in a text.
 func (r *Redactor) pairs(text string) string {
 	var out strings.Builder
-	for text != "" {
-		at := pair.FindStringSubmatchIndex(text)
-		if at == nil {
-			break
+	done := 0
+	for _, at := range keyed.FindAllStringSubmatchIndex(text, -1) {
+		if at[0] < done || !IsSecret(text[at[2]:at[3]]) {
+			continue // it is a part of a value, or what follows may hold another key
 		}
-		key, value := text[at[2]:at[3]], text[at[6]:at[7]]
-		if !IsSecret(key) {
-			out.WriteString(text[:at[5]]) // what follows may hold another key
-			text = text[at[5]:]
-			continue
+		before, inner, after := valueOf(text[at[1]:])
+		out.WriteString(text[done : at[1]+len(before)])
+		if !isSwitch(inner) {
+			inner = r.hide(inner)
 		}
-		out.WriteString(text[:at[6]])
-		out.WriteString(r.hideValue(value))
-		text = text[at[7]:]
+		out.WriteString(inner)
+		done = at[1] + after
 	}
-	out.WriteString(text)
+	out.WriteString(text[done:])
 	return out.String()
 }
 
-// hideValue keeps the quotes of a value.
-func (r *Redactor) hideValue(value string) string {
-	plain := strings.TrimLeft(value, `\`)
-	slashes := value[:len(value)-len(plain)]
-	if plain == "" || plain[0] != '"' && plain[0] != '\'' {
-		if isSwitch(value) {
-			return value
+// valueOf splits the text behind a key into the opening quote, if there is one, and the value. after is where the value ends. Without
+// a quote the value is the rest of the line, and for a block of YAML also the lines that continue it.
+func valueOf(text string) (before, inner string, after int) {
+	plain := strings.TrimLeft(text, `\`)
+	slashes := len(text) - len(plain)
+	begins := slashes + 1
+	switch {
+	case plain != "" && plain[0] == '"':
+		after = quoted(text, begins, slashes)
+	case plain != "" && plain[0] == '\'':
+		if after = strings.IndexAny(text[begins:], "'\n"); after >= 0 {
+			after += begins
 		}
-		return r.hide(value)
+	default:
+		begins = 0
+		after = strings.IndexByte(text, '\n')
+		for block := text != "" && (text[0] == '|' || text[0] == '>'); block && after >= 0; {
+			if block = strings.HasPrefix(text[after:], "\n ") || strings.HasPrefix(text[after:], "\n\t"); !block {
+				break
+			}
+			next := strings.IndexByte(text[after+1:], '\n')
+			if next < 0 {
+				after = -1
+				break
+			}
+			after += 1 + next
+		}
 	}
-	quote := slashes + plain[:1]
-	inner := strings.TrimSuffix(strings.TrimPrefix(value, quote), quote)
-	if inner == "" || isSwitch(inner) {
-		return value
+	if after < 0 {
+		after = len(text)
 	}
-	return quote + r.hide(inner) + quote
+	return text[:begins], text[begins:after], after
+}
+
+// quoted is where a quoted value ends whose opening quote has so many slashes; -1 where it does not. In JSON that stands in a string a
+// quote with fewer ends that string.
+func quoted(text string, from, slashes int) int {
+	escapes := 0
+	for i := from; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			escapes++
+			continue
+		case text[i] == '"' && slashes == 0 && escapes%2 == 0:
+			return i
+		case text[i] == '"' && slashes > 0 && escapes <= slashes:
+			return i - escapes
+		}
+		escapes = 0
+	}
+	return -1
 }
