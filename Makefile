@@ -6,6 +6,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 BIN := $(CURDIR)/bin
+# One set of flags for each build, test and check: with others every package would be compiled once more.
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 TOOLS := $(BIN)/tools
 # Flags for every go test, for example TESTFLAGS='-run Claim -v'.
 TESTFLAGS ?=
@@ -68,17 +70,17 @@ help: ## Print this list.
 
 .PHONY: build
 build: ## Build every program into bin/.
-	go build -trimpath -o $(BIN)/ ./cmd/...
+	go build -o $(BIN)/ ./cmd/...
 
 .PHONY: demo
 demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the whole way on 20 emulated servers; DEMO_VM=1 takes two virtual ones, DEMO_ONCE=1 ends by itself.
-	go build -trimpath -o $(BIN)/demo ./test/demo
+	go build -o $(BIN)/demo ./test/demo
 	DEMO_ONCE=$(DEMO_ONCE) DEMO_VM=$(DEMO_VM) exec $(BIN)/demo
 
 .PHONY: load
 load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= MAINTENANCES= INVENTORY= (docs/load.md).
 	@$(MAKE) control-plane build >&2
-	@go build -trimpath -o $(BIN)/load ./test/load >&2
+	@go build -o $(BIN)/load ./test/load >&2
 	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
 	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --maintenances=$(MAINTENANCES) --inventory="$(INVENTORY)" $(LOADFLAGS)
 
@@ -212,7 +214,7 @@ images: probe-image ## Write container images and the boot artefact as OCI layou
 # Always asked for: Go knows whether there is anything to do.
 .PHONY: $(BIN)/metalaw-image
 $(BIN)/metalaw-image:
-	@go build -trimpath -buildvcs=false -o $@ ./cmd/metalaw-image
+	@go build -buildvcs=false -o $@ ./cmd/metalaw-image
 
 ##@ Parts
 

@@ -17,6 +17,8 @@ var axioms = []engine.Axiom{
 		Doc: "A claim binds by a reference that it has not answered yet, while no release is recorded."},
 	{Holds: `!claim.missing || (server.claimRefSet && !claim.released)`,
 		Doc: "A claim is missing only where a reference names one and no release is recorded."},
+	{Holds: `!claim.ended || (!claim.released && !claim.bound && !claim.binding && !claim.missing)`,
+		Doc: "A claim that ended holds nothing, and its release has not taken effect within the grace."},
 	{Holds: `claim.bound == (claim.power != "None")`,
 		Doc: "A bound claim always says what power it wants, and no other claim is asked."},
 	{Holds: `bmc.reachable || bmc.identity == "Unknown"`,
@@ -96,6 +98,9 @@ func AxiomsOf(s bundle.Settings) []engine.Axiom {
 	all := []engine.Axiom{{Holds: fmt.Sprintf("policy.sanitization == %q", s.Sanitization), Doc: "The bundle's settings say so."}}
 	if s.FirstSeen == bundle.FirstSeenManage {
 		all = append(all, engine.Axiom{Holds: "operation.consented", Doc: "The bundle's settings consent for every machine that is found running."})
+	}
+	if s.ReleasePower != bundle.PowerImmediate {
+		all = append(all, engine.Axiom{Holds: "!claim.ended", Doc: "The bundle's settings keep the machine on until the grace is over."})
 	}
 	return all
 }

@@ -38,10 +38,13 @@ func drawn(r *rand.Rand) Observation {
 		o.CountedNow = tenHours
 		s.Annotations[v1alpha1.ReleasedCountedAnnotation] = []string{"", "9h59m", "8h", "11h", v1alpha1.ReleasedNoGrace}[r.Intn(5)]
 		o.Settings.ReleaseGrace = time.Duration(r.Intn(2)) * time.Hour
+		o.Settings.ReleasePower = []string{bundle.PowerAfterGrace, bundle.PowerImmediate}[r.Intn(2)]
 	}
 	if maybe() {
 		s.Annotations[v1alpha1.ParkedAnnotation] = "true"
 	}
+	s.Annotations[v1alpha1.PreParkStateAnnotation] = []string{"", "Error", "Released", "Available"}[r.Intn(4)]
+	s.Status.State = []v1alpha1.ServerState{s.Status.State, v1alpha1.StateParked, v1alpha1.StateError}[r.Intn(3)]
 	if maybe() {
 		s.Annotations[v1alpha1.DecommissionAnnotation] = "old"
 	}
@@ -93,13 +96,13 @@ func TestTheAxiomsHoldHoweverFactsAreMade(t *testing.T) {
 			}
 		}
 		for name, holds := range map[string]bool{"bound": f.Claim.Bound, "binding": f.Claim.Binding, "missing": f.Claim.Missing, "released": f.Claim.Released,
-			"parked": f.Server.Parked, "running": f.Wipe.Running, "reset": f.Operation.Reset, "ready": f.Boot.Ready, "other": f.BMC.Identity == IdentityOther} {
+			"parked": f.Server.Parked, "from": f.Server.ParkedFrom == "Error", "running": f.Wipe.Running, "reset": f.Operation.Reset, "ready": f.Boot.Ready, "other": f.BMC.Identity == IdentityOther} {
 			if holds {
 				seen[name] = true
 			}
 		}
 	}
-	if len(seen) != 9 {
+	if len(seen) != 10 {
 		t.Errorf("what was drawn has only %v", seen)
 	}
 }

@@ -104,6 +104,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 		Claimed:     s.Spec.ServerClaimRef != nil,
 		Unclaimable: s.Spec.Unclaimable || v1alpha1.Ignored(s) || restored.Marked(s),
 		InService:   s.Spec.ServerMaintenanceRef != nil,
+		Parking:     v1alpha1.ToBeParked(s),
 		Deleting:    !s.DeletionTimestamp.IsZero(),
 	}
 	state.Dirty = s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, MarkDirty)

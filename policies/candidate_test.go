@@ -96,6 +96,18 @@ func TestServerState(t *testing.T) {
 		{"so does one that its BMC holds", free(func(s *v1alpha1.Server) {
 			s.Annotations = map[string]string{v1alpha1.HeldByBMCAnnotation: "b1"}
 		}), selection.CodeUnclaimable},
+		{"a server that is asked to be parked is not offered", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationPark}
+		}), selection.CodeState},
+		{"nor is one while the request is kept", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ParkRequestedAnnotation: "{}"}
+		}), selection.CodeState},
+		{"nor is one whose marker is written before its state", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ParkedAnnotation: "true"}
+		}), selection.CodeState},
+		{"one that is asked for something else is", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationUnpark}
+		}), ""},
 		{"a server that names a maintenance is not offered", free(func(s *v1alpha1.Server) {
 			s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
 		}), selection.CodeMaintenance},

@@ -83,7 +83,8 @@ var effects = []engine.EffectType{
 		Repeat:  "Nothing while off; asks again only after a fresh read and not before the last request had its time.",
 		Params: []engine.ParamType{
 			{Name: "graceful", Kind: engine.Duration, Most: longestShutdown, MostBecause: "an operating system that takes longer hangs",
-				Doc: "How long the operating system may take to shut down; 0 forces at once."},
+				Doc: "How long the operating system may take to shut down; 0 forces at once. Under releasePower Immediate, " +
+					"releaseShutdown takes its place once the claim has ended."},
 			{Name: "thenForce", Kind: engine.Bool, FalseNeeds: "graceful",
 				Doc: "Force off once the graceful time is over; false asks for a graceful time, because 0 forces at once."},
 		},

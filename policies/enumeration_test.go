@@ -26,6 +26,7 @@ var domains = map[string][]engine.Value{
 	"server.claimRefSet":    bools(),
 	"server.reclaimPolicy":  enums("Recycle", "Retain"),
 	"server.parked":         bools(),
+	"server.parkedFrom":     enums("None", "Error", "Released"),
 	"server.ignored":        bools(),
 	"server.decommission":   bools(),
 	"lifecycle.entry":       {engine.IntValue(thisEntry)},
@@ -42,6 +43,7 @@ var domains = map[string][]engine.Value{
 	"claim.binding":         bools(),
 	"claim.missing":         bools(),
 	"claim.released":        bools(),
+	"claim.ended":           bools(),
 	"claim.power":           enums("On", "Off", "None"),
 	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1), engine.IntValue(-1)},
 	"probe.complete":        bools(),
@@ -175,6 +177,7 @@ func (v *valuation) possible() bool {
 		(!bound || (held && !released)) &&
 		(!v.is("claim.binding") || (held && !released && !bound)) &&
 		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
+		(!v.is("claim.ended") || (!released && !bound && !v.is("claim.binding") && !v.is("claim.missing"))) &&
 		(bound != v.has("claim.power", none)) &&
 		(!v.marked(MarkStranger) || (!bound && !v.is("operation.consented"))) &&
 		slices.Contains(v.purposes, v.named("boot.purpose").Text()) && // an image of ours boots only in a state that has it booted
@@ -183,6 +186,7 @@ func (v *valuation) possible() bool {
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.excusedOnly") || v.is("wipe.verified")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
+		(v.has("server.parkedFrom", none) || v.named("lifecycle.state").Text() == "Parked") &&
 		(!v.is("maintenance.ours") || v.is("maintenance.granted")) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
 }
@@ -297,7 +301,7 @@ func propertiesOf(v *valuation, d engine.Decision) error {
 			return fmt.Errorf("resets a stranger")
 		case e.Name == EffectApplyBootOrder && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("changes what a running machine boots next")
-		case e.Name == EffectPowerOff && !v.released() && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
+		case e.Name == EffectPowerOff && !v.released() && !v.is("claim.ended") && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
 			((v.bound() || v.is("claim.missing")) && d.From != "Available" && d.From != "Initial")):
 			return fmt.Errorf("powers off a machine that may be in a claim's hands")
 		case e.Name == EffectBootProbe && (v.held() || v.marked(MarkDirty)):

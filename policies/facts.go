@@ -31,6 +31,7 @@ type ServerFacts struct {
 	ReclaimPolicy string `fact:"reclaimPolicy" enum:"Recycle,Retain" quiet:"Recycle" doc:"What happens to the data when the claim ends."`
 	Unclaimable   bool   `fact:"unclaimable" doc:"The server is cordoned: no new claim may bind to it."`
 	Parked        bool   `fact:"parked" doc:"The durable marker says that the server was parked, and its status was lost."`
+	ParkedFrom    string `fact:"parkedFrom" enum:"None,Error,Released" quiet:"None" doc:"The state in which a parked server was parked, where unpark leads back there."`
 	Ignored       bool   `fact:"ignored" doc:"Somebody asked by annotation to leave the server alone."`
 	Deleting      bool   `fact:"deleting" doc:"The Server object is being deleted."`
 	Decommission  bool   `fact:"decommission" doc:"Operation decommission was taken in, and the server is to go out of service."`
@@ -71,6 +72,7 @@ type RequestFacts struct {
 type ClaimFacts struct {
 	Bound    bool   `fact:"bound" doc:"Both references and the claim's UID agree, and the claim is not released."`
 	Released bool   `fact:"released" doc:"A durable release record names the last holder's UID; kept until the wipe. Never inferred from absence."`
+	Ended    bool   `fact:"ended" doc:"A release is recorded, its grace is not over, and releasePower is Immediate: power goes, data stays."`
 	Binding  bool   `fact:"binding" doc:"The claim has the UID recorded, and its own reference is still to be written."`
 	Missing  bool   `fact:"missing" doc:"The reference is set, no such claim is found, and there is no release record. This is unknown, not ended."`
 	Power    string `fact:"power" enum:"On,Off,None" quiet:"None" doc:"The power that the bound claim asks for; None without a bound claim."`

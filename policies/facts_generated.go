@@ -18,100 +18,104 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 3:
 		return engine.BoolValue(f.Server.Parked)
 	case 4:
-		return engine.BoolValue(f.Server.Ignored)
+		return oneOf(f.Server.ParkedFrom, serverParkedFromWords)
 	case 5:
-		return engine.BoolValue(f.Server.Deleting)
+		return engine.BoolValue(f.Server.Ignored)
 	case 6:
-		return engine.BoolValue(f.Server.Decommission)
+		return engine.BoolValue(f.Server.Deleting)
 	case 7:
-		return engine.StringValue(f.Lifecycle.State)
+		return engine.BoolValue(f.Server.Decommission)
 	case 8:
-		return engine.IntValue(f.Lifecycle.Entry)
+		return engine.StringValue(f.Lifecycle.State)
 	case 9:
-		return engine.AgeValue(f.Lifecycle.Age)
+		return engine.IntValue(f.Lifecycle.Entry)
 	case 10:
-		return engine.IntValue(f.Lifecycle.Retries)
+		return engine.AgeValue(f.Lifecycle.Age)
 	case 11:
-		return engine.SetValue(f.Lifecycle.Marks)
+		return engine.IntValue(f.Lifecycle.Retries)
 	case 12:
-		return engine.BoolValue(f.BMC.Reachable)
+		return engine.SetValue(f.Lifecycle.Marks)
 	case 13:
-		return oneOf(f.BMC.Power, bmcPowerWords)
+		return engine.BoolValue(f.BMC.Reachable)
 	case 14:
-		return oneOf(f.BMC.Health, bmcHealthWords)
+		return oneOf(f.BMC.Power, bmcPowerWords)
 	case 15:
-		return oneOf(f.BMC.Identity, bmcIdentityWords)
+		return oneOf(f.BMC.Health, bmcHealthWords)
 	case 16:
-		return engine.BoolValue(f.BMC.OverrideSet)
+		return oneOf(f.BMC.Identity, bmcIdentityWords)
 	case 17:
-		return oneOf(f.Boot.Purpose, bootPurposeWords)
+		return engine.BoolValue(f.BMC.OverrideSet)
 	case 18:
-		return oneOf(f.Boot.State, bootStateWords)
+		return oneOf(f.Boot.Purpose, bootPurposeWords)
 	case 19:
-		return engine.BoolValue(f.Boot.Ready)
+		return oneOf(f.Boot.State, bootStateWords)
 	case 20:
-		return engine.BoolValue(f.Boot.Unheard)
+		return engine.BoolValue(f.Boot.Ready)
 	case 21:
-		return engine.IntValue(f.Request.Refused)
+		return engine.BoolValue(f.Boot.Unheard)
 	case 22:
-		return engine.BoolValue(f.Claim.Bound)
+		return engine.IntValue(f.Request.Refused)
 	case 23:
-		return engine.BoolValue(f.Claim.Released)
+		return engine.BoolValue(f.Claim.Bound)
 	case 24:
-		return engine.BoolValue(f.Claim.Binding)
+		return engine.BoolValue(f.Claim.Released)
 	case 25:
-		return engine.BoolValue(f.Claim.Missing)
+		return engine.BoolValue(f.Claim.Ended)
 	case 26:
-		return oneOf(f.Claim.Power, claimPowerWords)
+		return engine.BoolValue(f.Claim.Binding)
 	case 27:
-		return engine.IntValue(f.Probe.Entry)
+		return engine.BoolValue(f.Claim.Missing)
 	case 28:
-		return engine.BoolValue(f.Probe.Complete)
+		return oneOf(f.Claim.Power, claimPowerWords)
 	case 29:
-		return engine.BoolValue(f.Probe.DataFound)
+		return engine.IntValue(f.Probe.Entry)
 	case 30:
-		return engine.IntValue(f.Wipe.Entry)
+		return engine.BoolValue(f.Probe.Complete)
 	case 31:
-		return engine.BoolValue(f.Wipe.Running)
+		return engine.BoolValue(f.Probe.DataFound)
 	case 32:
-		return engine.BoolValue(f.Wipe.Verified)
+		return engine.IntValue(f.Wipe.Entry)
 	case 33:
-		return engine.BoolValue(f.Wipe.Failed)
+		return engine.BoolValue(f.Wipe.Running)
 	case 34:
-		return engine.BoolValue(f.Wipe.ExcusedOnly)
+		return engine.BoolValue(f.Wipe.Verified)
 	case 35:
-		return engine.BoolValue(f.Wipe.Attested)
+		return engine.BoolValue(f.Wipe.Failed)
 	case 36:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.ExcusedOnly)
 	case 37:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.BoolValue(f.Wipe.Attested)
 	case 38:
-		return engine.BoolValue(f.Maintenance.Ours)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 39:
-		return engine.BoolValue(f.Maintenance.Consented)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 40:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.BoolValue(f.Maintenance.Ours)
 	case 41:
-		return engine.IntValue(f.Operation.Entry)
+		return engine.BoolValue(f.Maintenance.Consented)
 	case 42:
-		return engine.BoolValue(f.Operation.Reset)
+		return oneOf(f.Operation.Name, operationWords)
 	case 43:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.IntValue(f.Operation.Entry)
 	case 44:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Reset)
 	case 45:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.BoolValue(f.Operation.Consented)
 	case 46:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 47:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.StringValue(f.Hardware.Model)
 	case 48:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 49:
-		return engine.BoolValue(f.Inventory.Changed)
+		return engine.IntValue(f.Hardware.Cores)
 	case 50:
-		return engine.BoolValue(f.Inventory.Lost)
+		return engine.IntValue(f.Hardware.Disks)
 	case 51:
+		return engine.BoolValue(f.Inventory.Changed)
+	case 52:
+		return engine.BoolValue(f.Inventory.Lost)
+	case 53:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}
@@ -120,6 +124,7 @@ func (f *Facts) Fact(i int) engine.Value {
 
 var (
 	serverReclaimPolicyWords = []string{"Recycle", "Retain"}
+	serverParkedFromWords    = []string{"None", "Error", "Released"}
 	bmcPowerWords            = []string{"On", "Off", "Paused", "PoweringOn", "PoweringOff", "Unknown"}
 	bmcHealthWords           = []string{"OK", "Warning", "Critical", "Unknown"}
 	bmcIdentityWords         = []string{"Same", "Other", "Unknown"}

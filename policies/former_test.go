@@ -5,6 +5,7 @@ package policies
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -38,9 +39,12 @@ func TestEachShippedBundleHasAVersionOfItsOwn(t *testing.T) {
 		got[b.Revision.Name] = "shipped"
 	}
 	want := map[string]string{
-		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-023dbdffc8": "shipped",
-		"default-1.0.0-ef12f5a6b5": "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "shipped",
-		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-9ceb24460d": "shipped",
+		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-023dbdffc8": "former",
+		"compat-v0.7-1.2.0-cb21885ec2": "shipped",
+		"default-1.0.0-ef12f5a6b5":     "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "former",
+		"default-1.2.0-07436ca2de":      "shipped",
+		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-9ceb24460d": "former",
+		"no-discovery-1.2.0-91c2b33646": "shipped",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("a changed bundle needs a new version, and its former content in policies/former:\n got %v\nwant %v", got, want)
@@ -100,6 +104,9 @@ func TestAFormerBundleKeepsWhatItsWipeDid(t *testing.T) {
 		b, found, err := bundle.Compile(files, Vocabulary())
 		if err != nil || found.HasErrors() {
 			t.Fatal(err, found)
+		}
+		if !strings.Contains(name, "-1.0.0-") {
+			continue // it has the settings
 		}
 		w := b.Settings.Wipe
 		if w.Hidden != bundle.HiddenReport || w.Removable != bundle.RemovableLeave || w.Identity != bundle.IdentityReport {

@@ -95,10 +95,21 @@ func (o Observation) serverFacts() ServerFacts {
 		ReclaimPolicy: reclaim,
 		Unclaimable:   s.Spec.Unclaimable,
 		Parked:        parked && s.Status.Lifecycle == nil,
+		ParkedFrom:    parkedFrom(s),
 		Ignored:       v1alpha1.Ignored(s),
 		Deleting:      !s.DeletionTimestamp.IsZero(),
 		Decommission:  decommission,
 	}
+}
+
+// parkedFrom is the state in which a server was parked. Only Error and Released are told: from any other it goes on by the facts.
+func parkedFrom(s *v1alpha1.Server) string {
+	switch from := v1alpha1.ServerState(s.Annotations[v1alpha1.PreParkStateAnnotation]); {
+	case s.Status.State != v1alpha1.StateParked:
+	case from == v1alpha1.StateError || from == v1alpha1.StateReleased:
+		return string(from)
+	}
+	return none
 }
 
 func (o Observation) lifecycleFacts() LifecycleFacts {
@@ -168,6 +179,7 @@ func (o Observation) claimFacts() ClaimFacts {
 	hasRecord := v1alpha1.ReleaseRecorded(o.Server)
 	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.CountedNow)
 	f := ClaimFacts{Released: released, Power: none}
+	f.Ended = hasRecord && !released && o.Settings.ReleasePower == bundle.PowerImmediate
 	f.Bound = !hasRecord && Bound(o.Server, o.Claim)
 	f.Binding = !hasRecord && o.Server.Spec.ServerClaimRef != nil && o.Claim != nil && o.Claim.Spec.ServerRef == nil &&
 		string(o.Claim.UID) == o.Server.Annotations[v1alpha1.ClaimUIDAnnotation]

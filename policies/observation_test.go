@@ -72,16 +72,16 @@ func TestClaimFacts(t *testing.T) {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1")), web("1", "r1"), 0, ClaimFacts{Released: true, Power: "None"}},
 		"is not yet released within the grace period": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "9h30m")),
-			nil, time.Hour, ClaimFacts{Power: "None"}},
+			nil, time.Hour, ClaimFacts{Power: "None", Ended: true}},
 		"is released after the grace period": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "8h30m")),
 			nil, time.Hour, ClaimFacts{Released: true, Power: "None"}},
 		"is not released after a grace period whose beginning cannot be read": {
 			held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"), annotated(v1alpha1.ReleasedCountedAnnotation, "yesterday")),
-			nil, time.Hour, ClaimFacts{Power: "None"}},
+			nil, time.Hour, ClaimFacts{Power: "None", Ended: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Observation{Server: c.server, Claim: c.claim, Now: noon, CountedNow: tenHours, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required"}}
+			o := Observation{Server: c.server, Claim: c.claim, Now: noon, CountedNow: tenHours, Settings: bundle.Settings{ReleaseGrace: c.grace, Sanitization: "required", ReleasePower: bundle.PowerImmediate}}
 			if diff := cmp.Diff(c.want, o.Facts().Claim); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -316,6 +316,29 @@ func TestWipeFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Observation{Server: held(), Now: noon, Inventory: c.inventory}.Facts().Wipe); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhereAServerWasParkedCountsWhileItIsParked(t *testing.T) {
+	for name, c := range map[string]struct {
+		state v1alpha1.ServerState
+		was   string
+		want  string
+	}{
+		"in Error":                        {v1alpha1.StateParked, "Error", "Error"},
+		"in Released":                     {v1alpha1.StateParked, "Released", "Released"},
+		"elsewhere it goes on by facts":   {v1alpha1.StateParked, "Reserved", "None"},
+		"by a word that says nothing":     {v1alpha1.StateParked, "Attic", "None"},
+		"a server that is not parked":     {v1alpha1.StateAvailable, "Error", "None"},
+		"where another program wrote not": {v1alpha1.StateParked, "", "None"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{}
+			s.Status.State, s.Annotations = c.state, map[string]string{v1alpha1.PreParkStateAnnotation: c.was}
+			if got := (Observation{Server: s}).Facts().Server.ParkedFrom; got != c.want {
+				t.Errorf("got %s", got)
 			}
 		})
 	}

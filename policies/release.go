@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 )
 
@@ -36,6 +37,15 @@ func ReleaseEffective(s *v1alpha1.Server, grace time.Duration) (at time.Time, ok
 		grace = 0
 	}
 	return at.Add(grace).UTC(), err == nil && v1alpha1.ReleaseRecorded(s)
+}
+
+// EndShutdown is how long an operating system may take to shut down whose effect grants it a time. Once a claim has ended the
+// setting releaseShutdown says so, under releasePower Immediate; what is to be forced at once stays so.
+func EndShutdown(s *v1alpha1.Server, settings *bundle.Settings, granted time.Duration) time.Duration {
+	if granted > 0 && settings.ReleasePower == bundle.PowerImmediate && v1alpha1.ReleaseRecorded(s) {
+		return settings.ReleaseShutdown
+	}
+	return granted
 }
 
 // SeeRelease stores on a server, once, the counted time at which its release record was first seen, where the record has

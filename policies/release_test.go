@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
 )
 
@@ -110,5 +111,24 @@ func TestAClockIsEstimatedFromTheLatestRecord(t *testing.T) {
 	s.Status.Lifecycle = &v1alpha1.LifecycleStatus{EnteredCounted: counted.Time(time.Hour).Stored()}
 	if got := EstimatedClock(s, noon); got != tenHours {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestHowLongAnOperatingSystemHasToShutDown(t *testing.T) {
+	ended := held(annotated(v1alpha1.ReleasedClaimAnnotation, "1"))
+	for name, c := range map[string]struct {
+		server  *v1alpha1.Server
+		power   string
+		granted time.Duration
+		want    time.Duration
+	}{
+		"as the setting says once its claim has ended":   {ended, bundle.PowerImmediate, 5 * time.Minute, time.Minute},
+		"as the rule says while its claim lasts":         {held(), bundle.PowerImmediate, 5 * time.Minute, 5 * time.Minute},
+		"as the rule says where the grace comes first":   {ended, bundle.PowerAfterGrace, 5 * time.Minute, 5 * time.Minute},
+		"no time where the rule has it off by force now": {ended, bundle.PowerImmediate, 0, 0},
+	} {
+		if got := EndShutdown(c.server, &bundle.Settings{ReleasePower: c.power, ReleaseShutdown: time.Minute}, c.granted); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

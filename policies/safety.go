@@ -134,7 +134,7 @@ var (
 	// stored it may be the last holder's.
 	notInUse = engine.Requirement{
 		Rule: "NotInUse",
-		Must: `claim.released || operation.name == "park" || (!claim.bound && !claim.missing && !marked("Dirty")) || ` +
+		Must: `claim.released || claim.ended || operation.name == "park" || (!claim.bound && !claim.missing && !marked("Dirty")) || ` +
 			`(!marked("Dirty") && (lifecycle.state == "Available" || lifecycle.state == "Initial"))`,
 		Doc: "a machine that a claim holds, or whose last holder was not released, is powered off only as the claim, its release " +
 			"or an operation asks",

@@ -88,6 +88,10 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 			ours("Reserved", func(f *Facts) { f.Wipe.Running = true }), "NeverCutAnErase"},
 		"a machine of ours whose claim is not found": {EffectPowerOff,
 			ours("Reserved", func(f *Facts) { f.Claim = ClaimFacts{Missing: true, Power: none} }), "NotInUse"},
+		"a wipe within the grace of a release": {EffectBootWipe,
+			ours("Cleanup", func(f *Facts) {
+				f.BMC.Power, f.Claim = "Off", ClaimFacts{Ended: true, Power: none}
+			}), "AbsenceIsNotEvidence"},
 		"a machine with data whose reference was cleared": {EffectPowerOff,
 			ours("Reserved", func(f *Facts) { f.Server.ClaimRefSet, f.Claim = false, ClaimFacts{Power: none} }), "NotInUse"},
 		"a reset of a machine found running": {EffectResetAsAsked,

@@ -15,6 +15,7 @@ const (
 	overrideOnce     = string(schemas.OnceBootSourceOverrideEnabled)
 	overrideDisabled = string(schemas.DisabledBootSourceOverrideEnabled)
 	targetNone       = string(schemas.NoneBootSource)
+	targetCD         = string(schemas.CdBootSource)
 )
 
 // PowerOnOnce implements Boot. The action goes with any ETag, because setting the override may have changed the system's.
@@ -32,7 +33,7 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 		wanted = mode[0]
 	}
 	c.learn(func(m *memory) { delete(m.uncleared, uri) })
-	set, err := op.apply(uri, c.bootOnce(uri, want, target, wanted))
+	set, err := op.apply(uri, c.bootOnce(uri, want, &target, wanted))
 	if MayHaveHappened(err) {
 		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
 	}
@@ -115,7 +116,9 @@ func notOff(s SystemSnapshot) error {
 	return fmt.Errorf("redfish: %s reads %s: %w", s.URI, s.Power, ErrNotOff)
 }
 
-func (c *client) bootOnce(uri string, want Identity, target string, mode BootMode) change {
+// bootOnce sets an override for target, which becomes the BMC's own word for it once the system was read.
+func (c *client) bootOnce(uri string, want Identity, target *string, mode BootMode) change {
+	asked := *target
 	return change{
 		want:            want,
 		throughSettings: true,
@@ -124,14 +127,14 @@ func (c *client) bootOnce(uri string, want Identity, target string, mode BootMod
 				return err
 			}
 			if s.Boot.Missing {
-				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Hint: "it shows no boot override"}
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + asked, Hint: "it shows no boot override"}
 			}
 			allowed := s.Boot.Allowed
 			if taking := overrideOf(pending); taking != nil && len(allowed) == 0 {
 				allowed = words(taking.Boot.Value.Allowed)
 			}
-			if len(allowed) > 0 && !slices.Contains(allowed, target) {
-				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: allowed}
+			if *target = bootWord(asked, mode, allowed); len(allowed) > 0 && !slices.Contains(allowed, *target) {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + asked, Offered: allowed}
 			}
 			return nil
 		},
@@ -139,10 +142,10 @@ func (c *client) bootOnce(uri string, want Identity, target string, mode BootMod
 		holds: func(current, pending *systemDoc) bool {
 			boot := current.Boot.Value
 			return overrideOf(pending) == nil && strings.EqualFold(string(boot.Enabled), overrideOnce) &&
-				overrideMissing(boot, bootOf(pending), target, mode) == nil
+				overrideMissing(boot, bootOf(pending), *target, mode) == nil
 		},
 		attempts: func(current, pending *systemDoc) []attempt {
-			return bootAttempts(pending, c.overrideVariants(current, pending, target, mode)...)
+			return bootAttempts(pending, c.overrideVariants(current, pending, *target, mode)...)
 		},
 	}
 }

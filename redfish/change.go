@@ -45,6 +45,14 @@ func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapsh
 	if !Shows(want, snapshot) {
 		return nil, snapshot, &IdentityError{URI: uri, Want: want, Got: snapshot.Identity}
 	}
+	o.about = func(path, other string) error {
+		at := placeThere(uri, path, other)
+		_, there, err := o.systemFor(at, want)
+		if err == nil && !Shows(want, there) {
+			err = &IdentityError{URI: at, Want: want, Got: there.Identity}
+		}
+		return err
+	}
 	return doc, snapshot, nil
 }
 

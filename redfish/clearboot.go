@@ -2,7 +2,12 @@
 
 package redfish
 
-import "context"
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // stays is what a system shows, and how its power is, when its override stays though its settings resource shows none.
 type stays struct {
@@ -18,7 +23,17 @@ func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error
 	}
 	defer cancel()
 	var seen *stays
-	set, err := op.apply(uri, c.clearing(uri, want, &seen))
+	ch := c.clearing(uri, want, &seen)
+	var not *UnsupportedError // what to say where the BMC refuses, because it does not offer Disabled
+	refuse := ch.refuse
+	ch.refuse = func(current, pending *systemDoc, s SystemSnapshot) error {
+		not = notOffered(uri, current, pending)
+		return refuse(current, pending, s)
+	}
+	set, err := op.apply(uri, ch)
+	if not != nil && Refused(err) && statusIs(err, http.StatusBadRequest) {
+		err = not
+	}
 	if seen != nil && (err == nil && set.wrote || Refused(err)) {
 		c.learn(func(m *memory) {
 			if m.uncleared == nil {
@@ -28,6 +43,21 @@ func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error
 		})
 	}
 	return err
+}
+
+// notOffered is the error for an override that the BMC takes no Disabled for; nil where it offers that, or says nothing of it. It
+// is tried all the same, because such lists are not always right.
+func notOffered(uri string, current, pending *systemDoc) *UnsupportedError {
+	boot := current.Boot.Value
+	offered := words(boot.AllowedEnabled)
+	if taking := overrideOf(pending); taking != nil && taking.Boot.Value.AllowedEnabled.Present {
+		offered = words(taking.Boot.Value.AllowedEnabled)
+	}
+	if len(offered) == 0 || slices.ContainsFunc(offered, func(word string) bool { return strings.EqualFold(word, overrideDisabled) }) {
+		return nil
+	}
+	return &UnsupportedError{URI: uri, Wanted: strings.TrimSpace("clearing its boot override " + string(boot.Enabled) + " " + string(boot.Target)),
+		Offered: offered, Hint: "Disabled is not offered and was refused; clear the override at the BMC"}
 }
 
 // clearing takes an override away. Where the settings resource shows none already, only a write to the system can help; one

@@ -61,6 +61,7 @@ type memory struct {
 	habits        habits
 	listed        map[string]listedSystem // by URI; see SystemDetail
 	uncleared     map[string]stays        // by URI; see clearing
+	spelled       map[string]string       // by path of a write: the spelling that the BMC redirects it to
 	handed        *ManagerSnapshot        // what the next Manager returns; see Pool.Park
 	writes        int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
 }
@@ -125,7 +126,7 @@ func (c *client) wrote() {
 func (c *client) forgetTopology() {
 	c.learn(func(m *memory) {
 		m.root, m.managerURI, m.systemURIs, m.listedAt, m.listed = nil, "", nil, time.Time{}, nil
-		m.managerProven, m.handed = false, nil
+		m.managerProven, m.handed, m.spelled = false, nil, nil
 		m.resetTypes = map[string][]string{}
 	})
 }

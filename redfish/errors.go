@@ -37,7 +37,16 @@ func (e *IdentityError) Error() string {
 		"or the hardware behind it changed", e.URI, describe(e.Got), describe(e.Want))
 }
 
+// describe leaves out what an identity does not hold.
 func describe(id Identity) string {
+	switch {
+	case id.UUID == "" && id.SerialNumber == "":
+		return "neither UUID nor serial"
+	case id.SerialNumber == "":
+		return fmt.Sprintf("UUID %q", id.UUID)
+	case id.UUID == "":
+		return fmt.Sprintf("serial %q", id.SerialNumber)
+	}
 	return fmt.Sprintf("UUID %q, serial %q", id.UUID, id.SerialNumber)
 }
 
@@ -250,13 +259,13 @@ func Unanswered(err error) (unanswered, asked bool) {
 	if !unreachable.RetryAt.IsZero() || unreachable.Crowded || errors.Is(err, context.Canceled) {
 		return false, false
 	}
-	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !is[tls.AlertError](err), true
+	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !alerted(err), true
 }
 
-// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name or its dates, or
-// because it is not the one that is trusted.
+// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name, dates or
+// serial number, or because it is not the one that is trusted.
 func refusedCertificate(err error) bool {
-	return is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+	return errors.Is(err, errNegativeSerial) || is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
 		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 

@@ -51,13 +51,13 @@ func TestReasonsAndWhetherAWriteMayHaveHappened(t *testing.T) {
 func TestErrorsNameThePlaceTheCauseAndTheRemedy(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, err := range map[string]error{
-		"redfish: 10.0.0.1:443 refuses the credentials (status 401): locked; not tried again before 2026-01-02T03:04:05Z unless they change":                                                    &AuthError{Address: "10.0.0.1:443", Status: 401, Message: "locked", Until: at},
-		"redfish: GET /redfish/v1/ at 10.0.0.1:443: dial failed; the next attempt is let through at 2026-01-02T03:04:05Z":                                                                       &UnreachableError{Address: "10.0.0.1:443", Method: "GET", Path: "/redfish/v1/", Err: errors.New("dial failed"), RetryAt: at},
-		"redfish: POST /x at 10.0.0.1:443: status 400: no (Base.1.0.No)":                                                                                                                        &ResponseError{Address: "10.0.0.1:443", Method: "POST", Path: "/x", Status: 400, Message: "no", MessageID: "Base.1.0.No"},
-		"redfish: the power-on was not asked for: boot override: timeout":                                                                                                                       &NotAskedError{What: "the power-on", Err: errors.New("boot override: timeout")},
-		"redfish: /x does not support UefiHttp; it offers Pxe, Hdd; ask for Pxe":                                                                                                                &UnsupportedError{URI: "/x", Wanted: "UefiHttp", Offered: []string{"Pxe", "Hdd"}, Hint: "ask for Pxe"},
-		"redfish: /x: nothing was written, because the expected identity holds neither UUID nor serial number":                                                                                  &IdentityError{URI: "/x"},
-		`redfish: /x: nothing was written, because the system there is (UUID "b", serial "") and not (UUID "a", serial "s"); check whether the BMC's address or the hardware behind it changed`: &IdentityError{URI: "/x", Want: Identity{UUID: "a", SerialNumber: "s"}, Got: Identity{UUID: "b"}},
+		"redfish: 10.0.0.1:443 refuses the credentials (status 401): locked; not tried again before 2026-01-02T03:04:05Z unless they change":                                         &AuthError{Address: "10.0.0.1:443", Status: 401, Message: "locked", Until: at},
+		"redfish: GET /redfish/v1/ at 10.0.0.1:443: dial failed; the next attempt is let through at 2026-01-02T03:04:05Z":                                                            &UnreachableError{Address: "10.0.0.1:443", Method: "GET", Path: "/redfish/v1/", Err: errors.New("dial failed"), RetryAt: at},
+		"redfish: POST /x at 10.0.0.1:443: status 400: no (Base.1.0.No)":                                                                                                             &ResponseError{Address: "10.0.0.1:443", Method: "POST", Path: "/x", Status: 400, Message: "no", MessageID: "Base.1.0.No"},
+		"redfish: the power-on was not asked for: boot override: timeout":                                                                                                            &NotAskedError{What: "the power-on", Err: errors.New("boot override: timeout")},
+		"redfish: /x does not support UefiHttp; it offers Pxe, Hdd; ask for Pxe":                                                                                                     &UnsupportedError{URI: "/x", Wanted: "UefiHttp", Offered: []string{"Pxe", "Hdd"}, Hint: "ask for Pxe"},
+		"redfish: /x: nothing was written, because the expected identity holds neither UUID nor serial number":                                                                       &IdentityError{URI: "/x"},
+		`redfish: /x: nothing was written, because the system there is (UUID "b") and not (UUID "a", serial "s"); check whether the BMC's address or the hardware behind it changed`: &IdentityError{URI: "/x", Want: Identity{UUID: "a", SerialNumber: "s"}, Got: Identity{UUID: "b"}},
 	} {
 		if err.Error() != want {
 			t.Errorf("got  %s\nwant %s", err, want)

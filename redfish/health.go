@@ -4,6 +4,7 @@ package redfish
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,13 +99,21 @@ func partsOf(doc map[string]any, self string) []HealthPart {
 	return hardwareFirst(parts)
 }
 
+// rolledUp names the part that a member of DellSystem sums up. A sum of the whole machine is no part.
+func rolledUp(member string) (part string, is bool) {
+	if part, is = strings.CutSuffix(member, "RollupStatus"); !is {
+		part, is = strings.CutSuffix(member, "PrimaryStatus")
+	}
+	return part, is && !slices.Contains(wholeSums, strings.ToLower(part))
+}
+
 // below looks at the members of an object, and at theirs.
 func below(object map[string]any, depth int, found map[string]bool) {
 	if depth == maxHealthDepth {
 		return
 	}
 	for name, member := range object {
-		if part, rolledUp := strings.CutSuffix(name, "RollupStatus"); rolledUp && critical(member) {
+		if part, is := rolledUp(name); is && critical(member) {
 			found[part] = true
 		}
 		if inner, is := member.(map[string]any); is {
@@ -116,14 +125,19 @@ func below(object map[string]any, depth int, found map[string]bool) {
 	}
 }
 
+// look names an object that is critical itself. One whose HealthRollup alone is critical is a sum: it is named only where
+// nothing in it is.
 func look(name string, inner map[string]any, depth int, found map[string]bool) {
 	if name == "Status" || name == "Links" || name == "Actions" {
 		return
 	}
-	if status, is := inner["Status"].(map[string]any); is && criticalStatus(status) {
-		found[strings.TrimSuffix(name, "Summary")] = true
+	status, _ := inner["Status"].(map[string]any)
+	within := map[string]bool{}
+	below(inner, depth+1, within)
+	if critical(status["Health"]) || critical(status["HealthRollup"]) && len(within) == 0 {
+		within[strings.TrimSuffix(name, "Summary")] = true
 	}
-	below(inner, depth+1, found)
+	maps.Copy(found, within)
 }
 
 func criticalStatus(status map[string]any) bool {

@@ -5,6 +5,8 @@ package redfish
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,6 +36,20 @@ func TestCriticalHealthNamesItsParts(t *testing.T) {
 			want: []HealthPart{{"Storage", true}}, reads: 1, health: HealthCritical},
 		"roll-ups of Dell": {system: criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"IntrusionRollupStatus":"Error","SELRollupStatus":"Critical","CPURollupStatus":"OK"}}}`),
 			want: []HealthPart{{"Intrusion", false}, {"SEL", false}}, reads: 1, health: HealthCritical},
+		"a sum of Dell beside an open lid and an old log entry": {system: criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"SystemHealthRollupStatus":"Error",
+			"RollupStatus":"Error","PrimaryStatus":"Error","IntrusionRollupStatus":"Error","SELRollupStatus":"Critical"}}}`),
+			want: []HealthPart{{"Intrusion", false}, {"SEL", false}}, reads: 1, health: HealthCritical},
+		"the electric current and the memory of Dell are parts": {system: criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"SystemHealthRollupStatus":"Critical",
+			"CurrentRollupStatus":"Critical","SysMemPrimaryStatus":"Critical"}}}`),
+			want: []HealthPart{{"Current", true}, {"SysMem", true}}, reads: 1, health: HealthCritical},
+		"a sum of Dell alone names no part": {system: criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"SystemHealthRollupStatus":"Critical"}}}`),
+			chassis: `{"Status":{"Health":"OK"}}`, reads: 2, health: HealthCritical},
+		"what is critical by its roll-up alone is a sum of what is named in it": {system: criticalSystem(`,"Oem":{"Maker":{"Enclosure":{"Status":{"Health":"OK",
+			"HealthRollup":"Critical"},"Intrusion":{"Status":{"Health":"Critical"}}}}}`),
+			want: []HealthPart{{"Intrusion", false}}, reads: 1, health: HealthCritical},
+		"what is critical itself is a part beside what is named in it": {system: criticalSystem(`,"Oem":{"Maker":{"Enclosure":{"Status":{"Health":"Critical"},
+			"Intrusion":{"Status":{"Health":"Critical"}}}}}`),
+			want: []HealthPart{{"Enclosure", true}, {"Intrusion", false}}, reads: 1, health: HealthCritical},
 		"conditions": {system: `{"@odata.id":"` + systemURI + `","PowerState":"Off","Status":{"Health":"Critical","Conditions":[
 			{"Severity":"Critical","OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1/LogServices/SEL/Entries/7"}},
 			{"Severity":"Critical","OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1/Processors/CPU_0"}},{"Severity":"OK"}]}}`,
@@ -105,4 +121,30 @@ func FuzzParts(f *testing.F) {
 			t.Errorf("%q: %d parts", text, len(parts))
 		}
 	})
+}
+
+// A machine whose lid is open, and whose log is red, on the captured iDRAC: nothing that it names is hardware.
+func TestTheTreeOfDellShowsAnOpenLidAsNoBrokenPart(t *testing.T) {
+	folder := os.Getenv(treesVariable)
+	if folder == "" {
+		t.Skipf("set %s to a folder with captured Redfish trees (*.tar.gz) to run this test", treesVariable)
+	}
+	const uri = "/redfish/v1/Systems/System.Embedded.1"
+	f := loadTree(t, filepath.Join(folder, "dell-r750-idrac9.tar.gz"))
+	var system map[string]any
+	if err := json.Unmarshal([]byte(f.docs[uri]), &system); err != nil {
+		t.Fatal(err)
+	}
+	dell := system["Oem"].(map[string]any)["Dell"].(map[string]any)["DellSystem"].(map[string]any)
+	system["Status"] = map[string]any{"Health": "Critical", "HealthRollup": "Critical"}
+	dell["SystemHealthRollupStatus"], dell["IntrusionRollupStatus"], dell["SELRollupStatus"] = "Error", "Error", "Critical"
+	changed, err := json.Marshal(system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.set(uri, string(changed))
+	got, err := f.client(t).System(t.Context(), uri)
+	if diff := cmp.Diff([]HealthPart{{"Intrusion", false}, {"SEL", false}}, got.Critical); err != nil || diff != "" || got.Health != HealthCritical {
+		t.Errorf("%v, health %s, %s", err, got.Health, diff)
+	}
 }

@@ -30,6 +30,14 @@ func (c *client) ResetManager(ctx context.Context, want ManagerIdentity, gracefu
 	if err := op.meant(uri, want, doc); err != nil {
 		return err
 	}
+	op.about = func(path, other string) error {
+		at := placeThere(uri, path, other)
+		there, err := op.managerAt(at)
+		if err != nil {
+			return err
+		}
+		return op.meant(at, want, there)
+	}
 	if err := op.post(string(reset.Target), string(doc.ETag), map[string]string{"ResetType": word}); err != nil {
 		return err
 	}

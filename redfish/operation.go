@@ -24,6 +24,8 @@ type operation struct {
 	c    *client
 	ctx  context.Context
 	left int
+	// about proves what the writes of this operation are about; nil until that was read.
+	about about
 }
 
 // answer is a response with its whole body.
@@ -42,8 +44,8 @@ func (c *client) begin(ctx context.Context) (*operation, context.CancelFunc, err
 }
 
 // send makes one authenticated request. On a 401 it logs in again and repeats once: the BMC refused, so nothing was
-// done. A read that a busy BMC refused is repeated too (waitedOut). Any other status outside 2xx is a *ResponseError (403:
-// *AuthError); nothing else is ever repeated.
+// done. A read that a busy BMC refused is repeated too (waitedOut), and a write that was redirected to another spelling of its
+// path. Any other status outside 2xx is a *ResponseError (403: *AuthError); nothing else is ever repeated.
 func (o *operation) send(method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
@@ -53,12 +55,18 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 		o.c.wrote()
 		defer o.c.wrote() // a list that was asked for meanwhile may show less than the write changed
 	}
-	for logins, repeats := 0, 0; ; {
+	sentTo := o.c.spelled(method, uri)
+	if sentTo != uri {
+		if err := o.about.proven(method, uri, sentTo); err != nil {
+			return nil, err
+		}
+	}
+	for logins, repeats, moved := 0, 0, sentTo != uri; ; {
 		cred, err := o.c.login.credential(o)
 		if err != nil {
 			return nil, err
 		}
-		got, err := o.raw(armed(o.ctx, method), method, uri, body, header, cred)
+		got, err := o.raw(armed(o.ctx, method), method, sentTo, body, header, cred)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +77,15 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 			logins++
 			continue
 		}
-		err = o.failure(method, uri, got)
+		if other := o.c.elsewhere(method, sentTo, got); other != "" && !moved {
+			if err := o.about.proven(method, sentTo, other); err != nil {
+				return nil, err
+			}
+			sentTo, moved = other, true
+			continue
+		}
+		o.c.keepSpelling(method, uri, sentTo, got)
+		err = o.failure(method, sentTo, got)
 		if method != http.MethodGet || !o.waitedOut(err, repeats) {
 			return got, err
 		}
@@ -77,17 +93,26 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 	}
 }
 
-// sendAs makes one request with the given credential and never logs in.
+// sendAs makes one request with the given credential and never logs in. It serves sessions and the service root: a redirect to
+// another spelling needs no proof there, since it leads to the same service and changes no machine.
 func (o *operation) sendAs(cred credential, method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
-	got, err := o.raw(o.ctx, method, uri, body, header, cred)
+	sentTo := o.c.spelled(method, uri)
+	got, err := o.raw(o.ctx, method, sentTo, body, header, cred)
 	if err != nil {
 		return nil, err
 	}
-	return got, o.failure(method, uri, got)
+	if other := o.c.elsewhere(method, sentTo, got); other != "" && sentTo == uri {
+		if got, err = o.raw(o.ctx, method, other, body, header, cred); err != nil {
+			return nil, err
+		}
+		sentTo = other
+	}
+	o.c.keepSpelling(method, uri, sentTo, got)
+	return got, o.failure(method, sentTo, got)
 }
 
 func encode(payload any) ([]byte, error) {
@@ -121,13 +146,13 @@ func (o *operation) raw(ctx context.Context, method, uri string, body []byte, he
 			"the BMC's links may form a loop", o.c.options.RequestLimit))
 	}
 	o.left--
-	target, err := o.resolve(uri)
+	target, err := o.c.resolve(uri)
 	if err != nil {
 		return nil, o.bad(method, uri, 0, err.Error())
 	}
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, o.bad(method, uri, 0, err.Error())
 	}
@@ -154,22 +179,22 @@ func (o *operation) raw(ctx context.Context, method, uri string, body []byte, he
 }
 
 // resolve turns a link of the BMC into a URL on this very BMC; a link to anywhere else is an error.
-func (o *operation) resolve(uri string) (string, error) {
+func (c *client) resolve(uri string) (*url.URL, error) {
 	ref, err := url.Parse(uri)
 	if err != nil || uri == "" || strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return "", fmt.Errorf("%q is not a usable link", clip(uri, 200))
+		return nil, fmt.Errorf("%q is not a usable link", clip(uri, 200))
 	}
 	if ref.Scheme != "" || ref.Host != "" {
-		if ref.Scheme != o.c.base.Scheme || !strings.EqualFold(hostPort(ref.Scheme, ref.Host), o.c.base.Host) || ref.User != nil {
-			return "", fmt.Errorf("the link leads to %q and not to this BMC; it is not followed", clip(ref.Host, 200))
+		if ref.Scheme != c.base.Scheme || !strings.EqualFold(hostPort(ref.Scheme, ref.Host), c.base.Host) || ref.User != nil {
+			return nil, fmt.Errorf("the link leads to %q and not to this BMC; it is not followed", clip(ref.Host, 200))
 		}
 	}
 	if !strings.HasPrefix(ref.Path, "/") {
-		return "", fmt.Errorf("%q is not an absolute path", clip(uri, 200))
+		return nil, fmt.Errorf("%q is not an absolute path", clip(uri, 200))
 	}
-	target := *o.c.base
+	target := *c.base
 	target.Path, target.RawPath, target.RawQuery = ref.Path, ref.RawPath, ref.RawQuery
-	return target.String(), nil
+	return &target, nil
 }
 
 // classify turns what http.Client returned into our errors.
@@ -206,11 +231,8 @@ func (o *operation) failure(method, uri string, got *answer) error {
 		return &AuthError{Address: o.c.base.Host, Status: got.status,
 			Message: clip(method+" "+redactPath(uri)+": "+cmp.Or(message, "not allowed"), 500)}
 	}
-	if got.status >= 300 && got.status < 400 {
-		message = "a redirect, which is followed only for reads on the same scheme and host"
-		if to, err := url.Parse(got.header.Get("Location")); err == nil && to.Host != "" {
-			message += "; it leads to " + to.Scheme + "://" + to.Host
-		}
+	if asked, err := o.c.resolve(uri); err == nil && got.status >= 300 && got.status < 400 {
+		message = redirectWords(asked, got)
 	}
 	failed := o.bad(method, uri, got.status, message)
 	failed.MessageID = id

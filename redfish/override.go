@@ -22,8 +22,10 @@ type bootDoc struct {
 	Target  text       `json:"BootSourceOverrideTarget"`
 	Mode    text       `json:"BootSourceOverrideMode"`
 	Allowed list[text] `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
-	Order   list[text] `json:"BootOrder"`
-	Options link       `json:"BootOptions"`
+	// AllowedEnabled are the values of Enabled that are offered.
+	AllowedEnabled list[text] `json:"BootSourceOverrideEnabled@Redfish.AllowableValues"`
+	Order          list[text] `json:"BootOrder"`
+	Options        link       `json:"BootOptions"`
 	// shown are the names of the properties that are there, null ones included.
 	shown map[string]bool
 }

@@ -26,6 +26,32 @@ var bmcNICs = []string{"ToManager"}
 // we read it as the gentle one. Where only Off is offered it is the only way to switch off at all.
 var resetWords = map[PowerAction]string{ActionGracefulShutdown: "Off", ActionForceOff: "Off"}
 
+// wholeSums are roll-ups of a whole machine, lower case: they repeat what a part says, and name none.
+// Dell: Oem.Dell.DellSystem of iDRAC9 7.x and iDRAC10 shows SystemHealthRollupStatus beside the roll-ups of the parts, and
+// DCIM_SystemView shows RollupStatus and PrimaryStatus. CurrentRollupStatus is a part: the electric current.
+var wholeSums = []string{"", "system", "systemhealth"}
+
+// cdTargets are further names of the boot target Cd, the surest one first, used where a BMC offers them and not Cd.
+// Supermicro X10 and X11 offer CD/DVD, UsbCd, UefiCd and UefiUsbCd. Virtual media is a USB drive there, so that sushy boots it as
+// UsbCd, and redhat-performance/jetlag pull request 152 as UefiUsbCd in mode UEFI.
+var cdTargets = map[BootMode][]string{
+	BootUEFI:   {"UefiUsbCd", "UsbCd", "UefiCd", "CD/DVD"},
+	BootLegacy: {"UsbCd", "CD/DVD"},
+}
+
+// bootWord is what a BMC calls a boot target; target itself where it offers that, or nothing for it.
+func bootWord(target string, mode BootMode, offered []string) string {
+	if target != targetCD || slices.Contains(offered, target) {
+		return target
+	}
+	for _, word := range cdTargets[mode] {
+		if at := slices.IndexFunc(offered, func(offer string) bool { return strings.EqualFold(word, offer) }); at >= 0 {
+			return offered[at]
+		}
+	}
+	return target
+}
+
 // isTray reports whether a member of the systems collection is a GPU tray or the like.
 func isTray(uri string) bool {
 	id := strings.ToLower(lastSegment(uri))

@@ -53,9 +53,12 @@ func (e Endpoint) tlsConfig() (*tls.Config, error) {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: e.InsecureSkipVerify, //nolint:gosec // most BMCs sign their own certificate; whoever gives the endpoint decides
 	}
+	if e.OldTLS.RSAKeyExchange {
+		config.CipherSuites = oldSuites()
+	}
+	config.VerifyConnection = e.verifyConnection
 	if e.CertificateSHA256 != "" {
 		config.InsecureSkipVerify = true // the fingerprint is compared instead
-		config.VerifyConnection = e.comparePin
 		return config, nil
 	}
 	if len(e.CABundle) > 0 {
@@ -65,6 +68,19 @@ func (e Endpoint) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	return config, nil
+}
+
+// verifyConnection checks what the standard library does not, whether or not that verified the certificate.
+func (e Endpoint) verifyConnection(state tls.ConnectionState) error {
+	if e.CertificateSHA256 != "" {
+		if err := e.comparePin(state); err != nil {
+			return err
+		}
+	}
+	if e.OldTLS.NegativeSerial {
+		return nil
+	}
+	return checkSerials(state)
 }
 
 // comparePin ends a handshake in which another certificate than the trusted one is shown, before any request is sent.
@@ -144,6 +160,8 @@ func explain(err error) error {
 		return untrusted(fmt.Errorf("the certificate is for another name; give the BMC one for its address, or check who answers there: %w", err))
 	case is[x509.CertificateInvalidError](err):
 		return untrusted(fmt.Errorf("the certificate is not valid; renew it, or check the clocks: %w", err))
+	case alerted(err):
+		return explainAlert(err)
 	case is[tls.RecordHeaderError](err):
 		return fmt.Errorf("what answers does not speak TLS; check scheme and port: %w", err)
 	case is[*net.DNSError](err):

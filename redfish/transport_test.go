@@ -136,7 +136,7 @@ func TestARedirectElsewhereIsNotFollowedAndLeaksNothing(t *testing.T) {
 			f := newFake(t)
 			f.on(what, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL+r.URL.Path, code) })
 			_, err := f.client(t).System(t.Context(), systemURI)
-			if !statusIs(err, code) || !strings.Contains(err.Error(), "leads to http://127.0.0.1") {
+			if !statusIs(err, code) || !strings.Contains(err.Error(), "a redirect to http://127.0.0.1") {
 				t.Errorf("%s redirected by %d: error %v", name, code, err)
 			}
 		}

@@ -36,8 +36,8 @@ func misfit(known onRecord, a bmcsystems.Assignment, stays bool) string {
 	case len(known.names) == 0, known.hardware.HasMAC(a), bySerial:
 		return ""
 	case !known.hardware.Empty():
-		return fmt.Sprintf("%s knows the machine by serial %q and mac %q, and the entry names other hardware; keep its UUID for that machine alone",
-			who, strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", "))
+		return fmt.Sprintf("%s knows the machine by %s, and the entry names other hardware; keep its UUID for that machine alone",
+			who, bmcsystems.Words(strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", ")))
 	case known.data != "":
 		return fmt.Sprintf("%s stands for it, its serial and mac are not known, and %s; keep its UUID for that machine alone", who, known.data)
 	case known.server:

@@ -127,7 +127,7 @@ func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC], 
 		return err
 	}
 	checkBMC(c, f, found)
-	return nil
+	return l.credentials.JudgeBMC(ctx, c, found)
 }
 
 // value is what only one BMC may have, as it is and was, and where the cache finds the BMCs and the Endpoints that have it.

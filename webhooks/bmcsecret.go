@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -22,6 +23,7 @@ func checkBMCSecret(c review.Change[v1alpha1.BMCSecret], found *review.Findings)
 		return
 	}
 	checkSecretTrust(c.New, found)
+	warnOfWhiteSpace(c.New, found)
 	if c.Created() || !ptr.Deref(c.Old.Immutable, false) {
 		return
 	}
@@ -30,6 +32,20 @@ func checkBMCSecret(c review.Change[v1alpha1.BMCSecret], found *review.Findings)
 	}
 	denyChanges(found, field.NewPath("data"), c.Old.Data, c.New.Data, bytes.Equal)
 	denyChanges(found, field.NewPath("stringData"), c.Old.StringData, c.New.StringData, func(a, b string) bool { return a == b })
+}
+
+// warnOfWhiteSpace names each credential with white space around it. It quotes no value.
+func warnOfWhiteSpace(s *v1alpha1.BMCSecret, found *review.Findings) {
+	for _, key := range []string{v1alpha1.BMCSecretUsernameKey, v1alpha1.BMCSecretPasswordKey} {
+		path, value := field.NewPath("data").Key(key), string(s.Data[key])
+		if text, set := s.StringData[key]; set {
+			path, value = field.NewPath("stringData").Key(key), text
+		}
+		if strings.TrimSpace(value) != value {
+			found.Warn("%s: it begins or ends with white space, such as a line break; the manager leaves that out. Write the value "+
+				"without it (printf %%s instead of echo); if it belongs to the account, change the account", path)
+		}
+	}
 }
 
 // newBMCSecret is how to go on from a secret that is frozen.

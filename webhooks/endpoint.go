@@ -113,5 +113,5 @@ func (l *lookup) judgeEndpoint(ctx context.Context, c review.Change[v1alpha1.End
 		}
 	}
 	checkEndpoint(c, f, found)
-	return nil
+	return l.credentials.JudgeEndpoint(ctx, c, found)
 }

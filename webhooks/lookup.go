@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/webhooks/credentials"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -26,6 +27,8 @@ type lookup struct {
 	unique  *uniqueness
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
+	// credentials asks who decides where a password goes.
+	credentials *credentials.Rules
 	// writer notes on a Server who ends its claim; nil notes nothing.
 	writer client.Writer
 	// namespace is the manager's; bundles count there only.

@@ -76,7 +76,10 @@ func checkDoubt(c review.Change[v1alpha1.Server], mayRestore bool, found *review
 		return
 	}
 	switch value := c.New.Annotations[v1alpha1.RestoredDoubtAnnotation]; {
-	case !doubt.Marked(c.New), value == doubt.Doubted, value == doubt.Confirmed:
+	case !doubt.Marked(c.New):
+		found.Deny(field.Forbidden(path, "only the manager takes the mark away, once the doubt has ended. "+
+			"To end it, compare the machine, then: metalaw restored --confirm "+c.New.Name))
+	case value == doubt.Doubted, value == doubt.Confirmed:
 	case c.Old != nil && c.Old.Annotations[v1alpha1.RestoredDoubtAnnotation] == value:
 	default:
 		found.Deny(field.NotSupported(path, value, []string{doubt.Doubted, doubt.Confirmed}))

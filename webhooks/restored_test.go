@@ -39,13 +39,15 @@ func TestWhoMayPutAServerInDoubt(t *testing.T) {
 		may           bool
 		want          string
 	}{
-		"by a user who may not":               {before: server(), after: server(doubted("doubted"), doubtedBy("jane")), want: mayNot},
-		"by a user who may":                   {before: server(), after: server(doubted("doubted"), doubtedBy("jane"), reason), may: true},
-		"by the manager":                      {before: server(), after: server(doubted("inspect")), who: manager},
-		"confirmed by a user who may not":     {before: stored, after: server(doubted("confirmed"), doubtedBy("jane")), want: mayNot},
-		"confirmed by a user who may":         {before: stored, after: server(doubted("confirmed"), doubtedBy("jane")), may: true},
-		"taken away by a user who may not":    {before: stored, after: server(), want: mayNot},
-		"taken away by a user who may":        {before: stored, after: server(), may: true},
+		"by a user who may not":            {before: server(), after: server(doubted("doubted"), doubtedBy("jane")), want: mayNot},
+		"by a user who may":                {before: server(), after: server(doubted("doubted"), doubtedBy("jane"), reason), may: true},
+		"by the manager":                   {before: server(), after: server(doubted("inspect")), who: manager},
+		"confirmed by a user who may not":  {before: stored, after: server(doubted("confirmed"), doubtedBy("jane")), want: mayNot},
+		"confirmed by a user who may":      {before: stored, after: server(doubted("confirmed"), doubtedBy("jane")), may: true},
+		"taken away by a user who may not": {before: stored, after: server(), want: mayNot},
+		"taken away by a user who may": {before: stored, after: server(), may: true, want: "Forbidden\n" + path +
+			"Forbidden: only the manager takes the mark away, once the doubt has ended. " +
+			"To end it, compare the machine, then: metalaw restored --confirm s1"},
 		"an empty value taken away":           {before: server(doubted("")), after: server(), want: mayNot},
 		"the manager's own value":             {before: stored, after: server(doubted("inspect"), doubtedBy("jane")), may: true, want: "Invalid\n" + path + `Unsupported value: "inspect": supported values: "doubted", "confirmed"`},
 		"another reason":                      {before: stored, after: server(doubted("doubted"), doubtedBy("jane"), reason), want: mayNot},

@@ -137,7 +137,7 @@ func (l *serverRules) judgeServer(ctx context.Context, c review.Change[v1alpha1.
 		facts["holdsData"] = f.data != ""
 	}
 	checkServer(c, f, found)
-	return nil
+	return l.credentials.JudgeServer(ctx, c, found)
 }
 
 // inventoried says that a machine which no UUID tells is known by its text all the same.

@@ -284,7 +284,7 @@ func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	case !namesClaim(s, c):
 		return ""
 	}
-	return heldWords(s, f) + graceWords(s, f.grace)
+	return heldWords(s, f) + graceWords(s, f)
 }
 
 // heldWords says what becomes of the data of a server that names its claim once the claim is released.
@@ -302,13 +302,17 @@ func heldWords(s *v1alpha1.Server, f claimFacts) string {
 	return fmt.Sprintf("Server %q will be powered off and all data on its disks erased", s.Name)
 }
 
-// graceWords says how long nothing is done to a server after its claim has ended, and what takes that back.
-func graceWords(s *v1alpha1.Server, grace time.Duration) string {
-	if grace <= 0 {
+// graceWords says how long the data of a server stays after its claim has ended, and what takes that back.
+func graceWords(s *v1alpha1.Server, f claimFacts) string {
+	if f.grace <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(". That begins %s after the claim has ended; until then metalaw server undo-release %s takes it back",
-		duration.HumanDuration(grace), s.Name)
+	begins := ". That begins"
+	if f.bundle.Settings.ReleasePower == bundle.PowerImmediate && !isIdle(s) {
+		begins = ". It is shut down at once; the rest begins"
+	}
+	return fmt.Sprintf("%s %s after the claim has ended; until then metalaw server undo-release %s takes it back",
+		begins, duration.HumanDuration(f.grace), s.Name)
 }
 
 // isIdle says that a claim found a server free, and that the server was off ever since: it was neither seen on nor switched on.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -24,7 +25,12 @@ func readied(s *v1alpha1.Server) {
 }
 
 // waits ends what becomes of server s1 under the default bundle.
-const waits = ". That begins 5m after the claim has ended; until then metalaw server undo-release s1 takes it back"
+const (
+	waits    = ". It is shut down at once; the rest" + untilThen
+	waitsOff = ". That" + untilThen
+
+	untilThen = " begins 5m after the claim has ended; until then metalaw server undo-release s1 takes it back"
+)
 
 func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 	const erased = `Server "s1" will be powered off and all data on its disks erased` + waits
@@ -48,7 +54,7 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 		"a cleared reference of another holder": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u2"), dirty)},
 		"a server that was never booted":        {server: server(heldBy("team", "c"))},
 		"one that was made ready and is off since": {server: server(heldBy("team", "c"), readied), want: []string{
-			`nothing has run on Server "s1" for this claim; all data on its disks will be erased all the same, because it was made ready to boot` + waits}},
+			`nothing has run on Server "s1" for this claim; all data on its disks will be erased all the same, because it was made ready to boot` + waitsOff}},
 		"one that was off, and is being switched on": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
 			s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, Entry: 4}
 		}), want: []string{erased}},
@@ -115,16 +121,20 @@ func TestWithoutAGraceADeletionTellsOfNone(t *testing.T) {
 	leaving := claim(naming("s1"), func(c *v1alpha1.ServerClaim) { c.UID = "u1" })
 	for name, c := range map[string]struct {
 		grace time.Duration
+		power string
 		none  bool
 		want  string
 	}{
-		"a grace is told":                   {10 * time.Minute, false, ". That begins 10m after the claim has ended; until then metalaw server undo-release s1 takes it back"},
-		"the policy has none":               {0, false, ""},
-		"the manager is asked to have none": {10 * time.Minute, true, ""},
+		"a grace is told": {10 * time.Minute, bundle.PowerAfterGrace, false,
+			". That begins 10m after the claim has ended; until then metalaw server undo-release s1 takes it back"},
+		"a grace that delays the wipe alone": {10 * time.Minute, bundle.PowerImmediate, false,
+			". It is shut down at once; the rest begins 10m after the claim has ended; until then metalaw server undo-release s1 takes it back"},
+		"the policy has none":               {0, bundle.PowerImmediate, false, ""},
+		"the manager is asked to have none": {10 * time.Minute, bundle.PowerImmediate, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *defaults(t)
-			b.Settings.ReleaseGrace = c.grace
+			b.Settings.ReleaseGrace, b.Settings.ReleasePower = c.grace, c.power
 			k := store(t, held)
 			rules := &claimRules{lookup: &lookup{cache: k, reader: k, bundles: revisions{active: &b}}, noReleaseGrace: c.none}
 			found := &review.Findings{}

@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies/index"
 	"github.com/metalaw/metalaw/webhooks/bundles"
+	"github.com/metalaw/metalaw/webhooks/credentials"
 	"github.com/metalaw/metalaw/webhooks/maintenances"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
@@ -38,6 +40,7 @@ const (
 	PathValidateInventory    = "/validate/serverinventory"
 	PathValidateMaintenance  = "/validate/servermaintenance"
 	PathValidateReadiness    = "/validate/serverreadinessrule"
+	PathValidateConsent      = "/validate/consent"
 	PathValidateBundle       = "/validate/bundle"
 	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateServerClaim    = "/mutate/serverclaim"
@@ -81,6 +84,10 @@ type Options struct {
 	// HoldsMaintenances says that the manager grants maintenances, and holds each until its server was handed back. Admission then writes
 	// the finalizer that the manager takes away.
 	HoldsMaintenances bool
+	// CredentialUse says what admission does with a user who decides where a password goes and lacks the right. Default: Warn.
+	CredentialUse credentials.Mode
+	// BMCAuthority says that the manager trusts BMCs by an authority of its own.
+	BMCAuthority bool
 	// Accept checks a bundle that is to be stored. Default: policies.Accept.
 	Accept bundles.Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
@@ -114,6 +121,7 @@ func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 	if o.Registry == nil {
 		o.Registry = ctrlmetrics.Registry
 	}
+	o.CredentialUse = cmp.Or(o.CredentialUse, credentials.Warn)
 	hooks, err := handlers(o, time.Now)
 	if err != nil {
 		return nil, err
@@ -140,6 +148,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, writer: o.Writer, namespace: o.Namespace,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	l.credentials = &credentials.Rules{Mode: o.CredentialUse, Cache: o.Client, Bundles: o.Bundles, Authority: o.BMCAuthority, May: l.may}
 	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook, noReleaseGrace: o.NoReleaseGrace}
 	bmcs, servers := &bmcRules{l}, &serverRules{l}
 	wanted := &maintenances.Rules{Cache: o.Client, Reader: o.Reader, May: l.may, DataOf: l.dataOf}
@@ -164,6 +173,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
 		PathValidateInventory: validating(o, m, now,
 			review.Rules[policyv1alpha1.ServerInventory]{Kind: "ServerInventory", Judge: review.Pure(checkInventory), Alone: true}),
+		PathValidateConsent: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: wanted.JudgeConsent, Alone: true}),
 		// Bundles are what the rules would come from; they have no say in what is accepted.
 		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,

@@ -10,6 +10,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/internal/fingerprint"
+	"github.com/metalaw/metalaw/internal/oldtls"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
@@ -22,6 +23,11 @@ const (
 func checkTrust(c review.Change[v1alpha1.BMC], found *review.Findings) {
 	if value, set := review.Written(c.Old, c.New, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
 		found.Deny(field.Invalid(review.AnnotationsPath.Key(v1alpha1.AcceptCertificateAnnotation), value, noFingerprint))
+	}
+	if value, set := review.Written(c.Old, c.New, v1alpha1.OldTLSAnnotation); set {
+		if _, unknown := oldtls.Parse(value); len(unknown) > 0 {
+			found.Deny(field.NotSupported(review.AnnotationsPath.Key(v1alpha1.OldTLSAnnotation), diag.Shortened(unknown[0], 43), oldtls.Words()))
+		}
 	}
 	is, was := c.New.Spec.Trust, (*v1alpha1.BMCTrust)(nil)
 	if c.Old != nil {

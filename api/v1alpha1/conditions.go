@@ -94,6 +94,9 @@ const (
 	ConditionIPXEScriptFetched = "IPXEScriptFetched"
 	// ConditionIgnitionDataFetched on a ServerBootConfiguration belongs to the boot service: the ignition was fetched.
 	ConditionIgnitionDataFetched = "IgnitionDataFetched"
+	// ConditionIgnitionRefused on a ServerBootConfiguration belongs to metalaw boot: the ignition was asked for, and not served, because
+	// the request came from another address than the machine's, or after the machine's first sign.
+	ConditionIgnitionRefused = "IgnitionRefused"
 )
 
 // Reasons of Ready on a BMC, and of BMCReachable on a Server.
@@ -362,6 +365,12 @@ const (
 	ReasonRuleWaits = "RuleWaits"
 	// ReasonNoRule: no rule of the policy leads there from the present state.
 	ReasonNoRule = "NoRule"
+	// ReasonParkDeferred: a request to park the server is kept until its state allows it; no claim gets the server meanwhile.
+	ReasonParkDeferred = "ParkDeferred"
+	// ReasonParkRequestDropped: a request to park the server was dropped, because a claim got the server that did not hold it then.
+	ReasonParkRequestDropped = "ParkRequestDropped"
+	// ReasonParkedOperationDropped: the operation was not done, because the server is parked; the annotation was removed.
+	ReasonParkedOperationDropped = "ParkedOperationDropped"
 	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.
 	ReasonUnknownOperation = "UnknownOperation"
 	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server and some claim, which does not get it. An Event.

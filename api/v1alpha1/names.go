@@ -83,6 +83,8 @@ const (
 const (
 	// ParkedAnnotation marks a Server for as long as it is parked, so that losing its status does not unpark it.
 	ParkedAnnotation = "metal.ironcore.dev/parked"
+	// PreParkStateAnnotation on a Server is the state in which it was parked, for as long as it is parked. Only the manager writes it.
+	PreParkStateAnnotation = "metal.ironcore.dev/pre-park-state"
 	// TypeAnnotation says for whom a ServerBootConfiguration was made.
 	TypeAnnotation = "metal.ironcore.dev/type"
 	// TypeInternal is the value of TypeAnnotation on a boot configuration that the manager made for itself.
@@ -140,8 +142,12 @@ const (
 	ReleasedCountedAnnotation = "policy.metalaw.dev/released-counted"
 	// ReleasedNoGrace is the value of ReleasedCountedAnnotation by which the release takes effect at once.
 	ReleasedNoGrace = "noGrace"
-	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, so that a user can apply it again. It decides nothing.
+	// ReleasedSpecAnnotation on a Server is the claim that ended, as JSON, with the labels and annotations of its user, so that a
+	// user can apply it again. It decides nothing.
 	ReleasedSpecAnnotation = "policy.metalaw.dev/released-spec"
+	// LeftOutAnnotation on the claim that ReleasedSpecAnnotation keeps names its annotations that were too long to be kept, with
+	// commas between. It decides nothing.
+	LeftOutAnnotation = "policy.metalaw.dev/left-out"
 	// ClaimEndedByAnnotation on a Server says who ended the claim that held it: the claim's UID, a space and the user. Admission
 	// writes it when it lets a deletion of the claim pass.
 	ClaimEndedByAnnotation = "policy.metalaw.dev/claim-ended-by"
@@ -161,6 +167,8 @@ const (
 	// CertificatePinnedAnnotation on a BMC or its Endpoint is when the certificate was pinned at first use (RFC 3339). What has it
 	// is never pinned at first use again.
 	CertificatePinnedAnnotation = "policy.metalaw.dev/certificate-pinned"
+	// OldTLSAnnotation on a BMC lists what it is allowed of TLS that is refused by default: rsa-key-exchange, negative-serial.
+	OldTLSAnnotation = "policy.metalaw.dev/old-tls"
 	// HostMACsAnnotation on a BMC gives the MAC addresses of systems of which the BMC reports no network interface: a YAML object
 	// of lists by the URI of the system. They count until the machine itself reports its interfaces.
 	HostMACsAnnotation = "policy.metalaw.dev/host-macs"
@@ -191,6 +199,9 @@ const (
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// BootImageAnnotation on a ServerBootConfiguration is the image by digest that metalaw boot serves. It writes it.
 	BootImageAnnotation = "policy.metalaw.dev/boot-image"
+	// BootIgnitionAnnotation on a ServerBootConfiguration says how long metalaw boot serves the ignition: IgnitionUntilFirstSign, or
+	// always where it is absent. The manager writes it by boot.ignition of the bundle.
+	BootIgnitionAnnotation = "policy.metalaw.dev/boot-ignition"
 	// MediaURLAnnotation on a ServerBootConfiguration is the URL of the ISO that metalaw boot serves to the server's BMC while the
 	// boot configuration is in force. metalaw boot writes it; who knows it and sends from the BMC's address can read the ISO.
 	MediaURLAnnotation = "policy.metalaw.dev/media-url"
@@ -258,6 +269,9 @@ const (
 	// KeptAnnotation on a ServerInventory is what people said of the machine, as a JSON object: that it is decommissioned, cordoned,
 	// or tainted by hand. The manager writes it. A new Server of the machine gets it back.
 	KeptAnnotation = "policy.metalaw.dev/kept-for-server"
+	// ParkRequestedAnnotation on a Server is a request to park it that was not served yet, as a JSON object of by, reason, claim and at.
+	// Only the manager writes it. No claim gets the server meanwhile; operation unpark withdraws it.
+	ParkRequestedAnnotation = "policy.metalaw.dev/park-requested"
 	// RestoredDoubtAnnotation on a Server says that the cluster's store was restored, and that what is stored of its machine may be
 	// older than its disks: RestoredDoubted, RestoredConfirmed or RestoredInspect. Writing it takes the verb restore on fleetcontrols.
 	RestoredDoubtAnnotation = "policy.metalaw.dev/restored-doubt"
@@ -276,6 +290,9 @@ const (
 	// UnclaimableFaulty is the value of UnclaimableReasonAnnotation by which a cordon of the manager is known.
 	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
+
+// IgnitionUntilFirstSign is a value of BootIgnitionAnnotation: the ignition is served until the condition BootStateReceived is true.
+const IgnitionUntilFirstSign = "UntilFirstSign"
 
 // Values of BootPurposeAnnotation.
 const (

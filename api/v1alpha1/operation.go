@@ -28,6 +28,13 @@ func IgnoredBy(o metav1.Object) string {
 	return ""
 }
 
+// ToBeParked says that a request to park a server stands, or that its marker says that it is parked: no claim gets it.
+func ToBeParked(s *Server) bool {
+	_, requested := s.Annotations[ParkRequestedAnnotation]
+	_, parked := s.Annotations[ParkedAnnotation]
+	return requested || parked || s.Annotations[OperationAnnotation] == OperationPark
+}
+
 // IgnoresChildren says that the operation annotation of a BMC asks to leave its Servers alone too, in any release's spelling.
 func IgnoresChildren(b *BMC) bool {
 	return strings.HasPrefix(b.GetAnnotations()[OperationAnnotation], OperationIgnoreChild)

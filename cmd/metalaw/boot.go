@@ -122,7 +122,8 @@ func (o *bootOptions) addServers(ctx context.Context, mgr ctrl.Manager, source b
 		config = bootserver.TLSConfig(watcher.GetCertificate)
 	}
 	log := slog.New(logr.ToSlogHandler(ctrl.Log.WithName("boot")))
-	options := bootserver.Options{Source: source, Images: store, URL: o.boots.url, AnySource: o.anySource, Arch: o.arch, Log: log}
+	options := bootserver.Options{Source: source, Images: store, URL: o.boots.url, AnySource: o.anySource, AnyMachine: o.anyMachine,
+		Arch: o.arch, Log: log}
 	for _, e := range []struct {
 		bootEndpoint
 		flag    string

@@ -24,6 +24,7 @@ type bootOptions struct {
 
 	boots, medias bootEndpoint
 	anySource     bool
+	anyMachine    bool
 
 	registries []string
 	arch       string
@@ -55,6 +56,9 @@ func (o *bootOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.medias.plaintext, "media-plaintext", false, "serve BMCs without TLS; for BMCs that take no authority")
 	f.BoolVar(&o.anySource, "media-any-source", false,
 		"serve an ISO to every address that knows its URL; for networks that hide the addresses of BMCs")
+
+	f.BoolVar(&o.anyMachine, "boot-any-source", false,
+		"serve the ignition of a claim to every address that knows the UUID; for networks that hide or change the addresses of machines")
 
 	f.StringSliceVar(&o.registries, "allow-registries", nil,
 		"registries of boot images, or registries with the beginning of a path, such as ghcr.io/example; no other is asked")

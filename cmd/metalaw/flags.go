@@ -34,6 +34,7 @@ type options struct {
 	rotateCerts   bool
 	webhookSecret string
 	extraDNSNames []string
+	credentialUse string
 
 	registryAddress   string
 	registryCerts     string
@@ -61,6 +62,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.rotateCerts, "webhook-cert-rotation", true, "make and renew the certificates; false where cert-manager does")
 	f.StringVar(&o.webhookSecret, "webhook-cert-secret", "metalaw-webhook-certs", "Secret that the certificates are kept in")
 	f.StringSliceVar(&o.extraDNSNames, "extra-dns-names", nil, "further names that the certificate is good for, such as the registry's outside name")
+	f.StringVar(&o.credentialUse, "credential-use", "warn", "what becomes of a user who decides where the password of a BMC goes, and lacks "+
+		"the verb use on its BMCSecret: off asks nothing, warn warns, on refuses")
 
 	f.StringVar(&o.registryAddress, "registry-bind-address", ":10000", "where agents report to")
 	f.StringVar(&o.RegistryURL, "registry-url", "", "URL of the registry as the agents see it; required")

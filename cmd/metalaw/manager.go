@@ -36,6 +36,7 @@ import (
 	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks"
+	"github.com/metalaw/metalaw/webhooks/credentials"
 )
 
 func newManagerCommand() *cobra.Command {
@@ -228,5 +229,6 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 	}
 	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
 		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount, NoReleaseGrace: o.NoReleaseGrace,
-		HoldsMaintenances: o.Maintenance == maintenance.On})
+		HoldsMaintenances: o.Maintenance == maintenance.On,
+		CredentialUse:     credentials.Mode(o.credentialUse), BMCAuthority: o.bmcCAFile != ""})
 }

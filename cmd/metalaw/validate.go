@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/metalprobe/registry/sink"
+	"github.com/metalaw/metalaw/webhooks/credentials"
 )
 
 // leastPoll is the shortest time between two readings of a BMC at rest: a mistyped unit must not flood the fleet.
@@ -89,6 +90,8 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if !o.webhooks {
 		return
 	}
+	p.AddIf(!slices.Contains(credentials.Modes(), credentials.Mode(o.credentialUse)), "credential-use", o.credentialUse,
+		"there is no such mode", "write off, warn or on")
 	p.AddIf(o.webhookPort < 1 || o.webhookPort > 65535, "webhook-port", o.webhookPort, "this is no port",
 		"write a number from 1 to 65535, such as 9443")
 	p.AddIf(o.webhookHost != "" && !isHost(o.webhookHost), "webhook-host", o.webhookHost, "this is neither an address nor a host name",

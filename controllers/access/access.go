@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -81,6 +83,9 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	if endpoint, err = Trust(endpoint, bmc, secret); err != nil {
 		return hardware.Target{}, err
 	}
+	if endpoint.OldTLS, err = oldTLS(bmc); err != nil {
+		return hardware.Target{}, err
+	}
 	// A certificate is issued for a name; where it is checked, the BMC is asked by that name.
 	if bmc.Spec.Hostname != "" && endpoint.Scheme == schemeHTTPS && !endpoint.InsecureSkipVerify && endpoint.CertificateSHA256 == "" {
 		endpoint.Address = bmc.Spec.Hostname
@@ -106,7 +111,8 @@ func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings 
 	return e
 }
 
-// readSecret reads a BMCSecret. The error is an *Error where it does not exist or lacks a user name or password.
+// readSecret reads a BMCSecret, without white space around its credentials: a file or an echo leaves a line break there. The
+// error is an *Error where it does not exist or lacks a user name or password.
 func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BMCSecret, redfish.Credentials, error) {
 	secret := &v1alpha1.BMCSecret{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, secret); err != nil {
@@ -117,8 +123,8 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return nil, redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
 	}
 	c := redfish.Credentials{
-		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
-		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
+		Username: strings.TrimSpace(bmctrust.Value(secret, v1alpha1.BMCSecretUsernameKey)),
+		Password: strings.TrimSpace(bmctrust.Value(secret, v1alpha1.BMCSecretPasswordKey)),
 	}
 	var missing string
 	switch {
@@ -130,14 +136,6 @@ func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BM
 		return secret, c, nil
 	}
 	return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing, fmt.Sprintf("the BMCSecret %q has no key %s; add it", name, missing)}
-}
-
-// value prefers stringData, as an API server would when it merges the two.
-func value(s *v1alpha1.BMCSecret, key string) string {
-	if text, ok := s.StringData[key]; ok {
-		return text
-	}
-	return string(s.Data[key])
 }
 
 func has(s *v1alpha1.BMCSecret, key string) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/oldtls"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -52,6 +53,12 @@ func target(address, scheme string, port int) hardware.Target {
 	}
 }
 
+func annotated(name, value string) *v1alpha1.BMC {
+	b := bmc(nil)
+	b.Annotations = map[string]string{name: value}
+	return b
+}
+
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -84,6 +91,17 @@ func TestResolve(t *testing.T) {
 		{name: "stringData goes before data", bmc: bmc(nil), settings: verify,
 			objects: []client.Object{endpoint(), secret(map[string][]byte{"username": []byte("root"), "password": []byte("old")}, map[string]string{"password": "calvin"})},
 			want:    target("10.0.0.7", "https", 443)},
+		{name: "white space around credentials is left out", bmc: bmc(nil), settings: verify,
+			objects: []client.Object{endpoint(), secret(map[string][]byte{"username": []byte(" root\r\n"), "password": []byte("calvin\n")}, nil)},
+			want:    target("10.0.0.7", "https", 443)},
+		{name: "a user name of white space is none", bmc: bmc(nil), settings: verify,
+			objects: []client.Object{endpoint(), secret(map[string][]byte{"username": []byte("\n"), "password": []byte("x")}, nil)}, reason: "SecretMissing"},
+		{name: "old TLS is what the BMC's annotation allows", settings: verify, objects: []client.Object{endpoint(), usual()},
+			bmc: annotated(v1alpha1.OldTLSAnnotation, "negative-serial"),
+			want: hardware.Target{Key: "uid-b", Credentials: redfish.Credentials{Username: "root", Password: "calvin"},
+				Endpoint: redfish.Endpoint{Address: "10.0.0.7", Scheme: "https", Port: 443, OldTLS: oldtls.Allowed{NegativeSerial: true}}}},
+		{name: "an unknown word of old TLS has a reason", settings: verify, objects: []client.Object{endpoint(), usual()},
+			bmc: annotated(v1alpha1.OldTLSAnnotation, "tls10"), reason: "TrustUnusable"},
 		{name: "an empty password is a password", bmc: bmc(nil), settings: verify,
 			objects: []client.Object{endpoint(), secret(map[string][]byte{"username": []byte("root"), "password": nil}, nil)},
 			want: hardware.Target{Key: "uid-b", Credentials: redfish.Credentials{Username: "root"},

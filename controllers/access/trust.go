@@ -7,24 +7,28 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fingerprint"
+	"github.com/metalaw/metalaw/internal/oldtls"
 	"github.com/metalaw/metalaw/redfish"
 )
 
 // Trust says by what the certificate of a BMC is trusted: by its spec, else by its BMCSecret, else as the bundle and the
 // manager's options say. BMC and BMCSecret may be nil. The error is an *Error where what is written cannot be used.
 func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (redfish.Endpoint, error) {
-	if !Trusts(b, secret) {
+	if !bmctrust.Named(b, secret) {
 		return e, nil
 	}
 	given, where := v1alpha1.BMCTrust{}, "spec.trust.certificateSHA256"
-	if Trusts(b, nil) {
+	if bmctrust.Named(b, nil) {
 		given = *b.Spec.Trust
 	} else {
-		given.CABundle, given.CertificateSHA256 = value(secret, v1alpha1.BMCSecretCAKey), value(secret, v1alpha1.BMCSecretFingerprintKey)
+		given.CABundle, given.CertificateSHA256 = bmctrust.Value(secret, v1alpha1.BMCSecretCAKey), bmctrust.Value(secret, v1alpha1.BMCSecretFingerprintKey)
 		where = fmt.Sprintf("the key %s of BMCSecret %q", v1alpha1.BMCSecretFingerprintKey, secret.Name)
 	}
 	switch {
@@ -42,6 +46,16 @@ func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (red
 		e.CABundle, e.InsecureSkipVerify = []byte(given.CABundle), false
 	}
 	return e, nil
+}
+
+// oldTLS reads what a BMC is allowed of old TLS. The error is an *Error where a word is not known.
+func oldTLS(b *v1alpha1.BMC) (oldtls.Allowed, error) {
+	allowed, unknown := oldtls.Parse(b.Annotations[v1alpha1.OldTLSAnnotation])
+	if len(unknown) == 0 {
+		return allowed, nil
+	}
+	return allowed, &Error{v1alpha1.ReasonTrustUnusable, fmt.Sprintf("the annotation %s holds the unknown word %q, so that the BMC is not asked; "+
+		"write %s", v1alpha1.OldTLSAnnotation, diag.Shortened(unknown[0], 43), strings.Join(oldtls.Words(), " or "))}
 }
 
 // FirstContact is what decides whether the certificate that a BMC showed is trusted from now on.
@@ -71,12 +85,4 @@ func Pin(c FirstContact) string {
 		return ""
 	}
 	return shown.Shown
-}
-
-// Trusts says that a BMC or its BMCSecret, which may be nil, names a certificate or an authority.
-func Trusts(b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) bool {
-	if b != nil && b.Spec.Trust != nil && *b.Spec.Trust != (v1alpha1.BMCTrust{}) {
-		return true
-	}
-	return secret != nil && (value(secret, v1alpha1.BMCSecretCAKey) != "" || value(secret, v1alpha1.BMCSecretFingerprintKey) != "")
 }

@@ -45,7 +45,7 @@ func unassigned(s System) string {
 			"it is not managed", s.URI)
 	}
 	return fmt.Sprintf("the system %s shows no UUID, so it is not managed. Retry once its BMC has started, or assign its SMBIOS UUID by annotation "+
-		"%s (it shows serial %q and mac %q)", s.URI, v1alpha1.SystemUUIDsAnnotation, s.Identity.SerialNumber, strings.Join(s.MACs, ", "))
+		"%s (it shows %s)", s.URI, v1alpha1.SystemUUIDsAnnotation, bmcsystems.Words(s.Identity.SerialNumber, strings.Join(s.MACs, ", ")))
 }
 
 // unproven says why a system is not the one to which a UUID was assigned; empty where it is.
@@ -55,6 +55,8 @@ func unproven(systems []System, s System, a bmcsystems.Assignment) string {
 	})
 	var why string
 	switch {
+	case a.SerialNumber != "" && s.Identity.SerialNumber == "":
+		why = fmt.Sprintf("shows no serial number, and %q is wanted", a.SerialNumber)
 	case a.SerialNumber != "" && !strings.EqualFold(a.SerialNumber, s.Identity.SerialNumber):
 		why = fmt.Sprintf("shows the serial number %q and not %q", s.Identity.SerialNumber, a.SerialNumber)
 	case a.MAC != "" && !slices.Contains(s.MACs, a.MAC):
@@ -82,9 +84,9 @@ func moved(known server, s System, bmc string) string {
 		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s. That machine "+
 			"does not have it; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && known.hardware.Contradicts(asShown(s)):
-		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with serial %q and mac %q. Those are another "+
-			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI, asShown(s).SerialNumber, s.Assignment.MAC,
-			v1alpha1.SystemUUIDsAnnotation)
+		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with %s. That is another "+
+			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI,
+			bmcsystems.Words(asShown(s).SerialNumber, s.Assignment.MAC), v1alpha1.SystemUUIDsAnnotation)
 	}
 	return ""
 }

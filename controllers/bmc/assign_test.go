@@ -38,6 +38,7 @@ func TestAssign(t *testing.T) {
 		says       string   // of the first system that bears none
 	}{
 		"nothing is assigned":                   {crayNodes(), "", []string{"", ""}, `assign its SMBIOS UUID by annotation policy.metalaw.dev/system-uuids (it shows serial "S" and mac "00:40:a6:00:00:01")`},
+		"what is not shown is left out":         {[]System{{URI: node0, Identity: redfish.Identity{SerialNumber: "S"}}}, "", []string{""}, `(it shows serial "S")`},
 		"serial number and MAC tell two nodes":  {crayNodes(), entry(node0, uuid1, "serial: S, mac: '"+mac0+"'") + entry(node1, uuid2, "mac: '"+mac1+"'"), []string{uuid1, uuid2}, ""},
 		"a shared serial number is not enough":  {crayNodes(), entry(node0, uuid1, "serial: S"), []string{"", ""}, "shares its serial number with another system"},
 		"a serial number of its own is enough":  {crayNodes()[:1], entry(node0, uuid1, "serial: S"), []string{uuid1}, ""},
@@ -45,7 +46,7 @@ func TestAssign(t *testing.T) {
 		"another serial number is refused":      {crayNodes(), entry(node0, uuid1, "serial: T, mac: '"+mac0+"'"), []string{"", ""}, `shows the serial number "S" and not "T"`},
 		"a UUID of its own counts":              {own, entry(node0, uuid1, "serial: S"), []string{uuid2}, ""},
 		"nothing to prove it by is said":        {openBMC, "", []string{""}, "shows no UUID, no serial number and no MAC address"},
-		"what is not shown proves nothing":      {openBMC, entry(node0, uuid1, "serial: S"), []string{""}, `shows the serial number "" and not "S"`},
+		"what is not shown proves nothing":      {openBMC, entry(node0, uuid1, "serial: S"), []string{""}, `shows no serial number, and "S" is wanted`},
 		"an annotation that cannot be read":     {crayNodes(), "Node0=" + uuid1, []string{"", ""}, "cannot be read"},
 		"a slash at the end is the same system": {crayNodes(), entry(node0+"/", uuid1, "mac: '"+mac0+"'"), []string{uuid1, ""}, "shows no UUID"},
 	} {
@@ -140,7 +141,7 @@ func TestAnAssignedUUIDStaysWithItsMachine(t *testing.T) {
 		"behind another BMC, by an address it has not": {elsewhere, system(mac1), "That machine does not have it"},
 		"the same where nothing is held":               {clean, system(mac1), ""},
 		"where it was, by another machine":             {held, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), "of Server s, which is held or Dirty, is assigned to the system " + node0 + ` with serial "T"`},
-		"where it was, by another machine's MAC alone": {held, shows("T", bmcsystems.Assignment{MAC: mac1}), "are another machine's"},
+		"where it was, by another machine's MAC alone": {held, shows("T", bmcsystems.Assignment{MAC: mac1}), "is another machine's"},
 		"where it was, with an exchanged card":         {held, shows("S", bmcsystems.Assignment{MAC: mac1}), ""},
 		"where it was, with an exchanged board":        {held, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac0}), ""},
 		"where nothing is held":                        {free, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), ""},

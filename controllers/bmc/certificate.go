@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fingerprint"
 )
 
@@ -61,7 +62,7 @@ func (v *scope) readCertificate(ctx context.Context) (certificate, error) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return certificate{}, fmt.Errorf("get BMCSecret %s: %w", v.bmc.Spec.BMCSecretRef.Name, err)
 		}
-		contact.Trust = access.Trusts(v.bmc, secret) || v.bmc.Spec.Hostname != ""
+		contact.Trust = bmctrust.Named(v.bmc, secret) || v.bmc.Spec.Hostname != ""
 	}
 	return judgeCertificate(accepted, written, contact), nil
 }

@@ -31,7 +31,9 @@ type sightings struct {
 func seen(r *Reading) rivals.Seen {
 	all := rivals.Seen{UUID: r.Manager.UUID, Serial: r.Manager.SerialNumber}
 	for _, s := range r.Systems {
-		if s.Err == "" && s.Identity.UUID != "" {
+		if s.Err != "" || s.Identity.UUID == "" {
+			all.Partial = true
+		} else {
 			all.Systems = append(all.Systems, rivals.System{UUID: s.Identity.UUID,
 				Serials: machineid.ShownSerials(s.Identity.Manufacturer, s.Identity.SerialNumber, s.Identity.SKU)})
 		}

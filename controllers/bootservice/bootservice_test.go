@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -248,6 +250,66 @@ func TestAClaimFindsItsIgnitionOnTheISO(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.files, files); diff != "" || got.VolumeID != c.volume || (err != nil) != c.fails {
 			t.Errorf("%s: volume %q, %v: %s", name, got.VolumeID, err, diff)
+		}
+	}
+}
+
+func TestAnIgnitionKnowsItsMachineAndItsTime(t *testing.T) {
+	sign := metav1.Condition{Type: v1alpha1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted"}
+	for name, c := range map[string]struct {
+		purpose string
+		mark    string
+		signed  bool
+		refuses bootserver.Refusal
+	}{
+		"a claim":                                {v1alpha1.BootPurposeClaim, "", true, bootserver.RefusalAnotherAddress},
+		"a claim of another operator":            {"", "", false, bootserver.RefusalAnotherAddress},
+		"a maintenance":                          {v1alpha1.BootPurposeMaintenance, "", false, bootserver.RefusalAnotherAddress},
+		"an agent":                               {v1alpha1.BootPurposeWipe, "", true, ""},
+		"a claim before its first sign":          {v1alpha1.BootPurposeClaim, v1alpha1.IgnitionUntilFirstSign, false, bootserver.RefusalAnotherAddress},
+		"a claim after it, under UntilFirstSign": {v1alpha1.BootPurposeClaim, v1alpha1.IgnitionUntilFirstSign, true, bootserver.RefusalFirstSign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, full, func(w *world) {
+				w.server.Status.NetworkInterfaces = []v1alpha1.NetworkInterface{{Name: "eth0", MACAddress: "52:54:00:aa:bb:01", IPs: []string{"192.0.2.1"}}}
+				w.boot.Annotations = map[string]string{v1alpha1.BootPurposeAnnotation: c.purpose, v1alpha1.BootIgnitionAnnotation: c.mark}
+				if c.signed {
+					w.boot.Status.Conditions = []metav1.Condition{sign}
+				}
+			})
+			w.reconcile(t)
+			boot, err := w.ByUUID(t.Context(), uuid, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := boot.Refuses(netip.MustParseAddr("192.0.2.9"), false); got != c.refuses {
+				t.Errorf("another address: %q", got)
+			}
+			if got := boot.Refuses(netip.MustParseAddr("192.0.2.1"), false); got != "" && got != bootserver.RefusalFirstSign {
+				t.Errorf("its own address: %q", got)
+			}
+		})
+	}
+}
+
+func TestARefusalIsToldOnce(t *testing.T) {
+	w := newWorld(t, full, nil)
+	w.reconcile(t)
+	boot, err := w.ByUUID(t.Context(), uuid, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Refused(t.Context(), boot, bootserver.RefusalAnotherAddress)
+	first := w.reconcile(t)
+	w.Refused(t.Context(), boot, bootserver.RefusalAnotherAddress)
+	again := w.reconcile(t)
+	told := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionIgnitionRefused)
+	if told == nil || told.Status != metav1.ConditionTrue || told.Reason != "AnotherAddress" || again.ResourceVersion != first.ResourceVersion {
+		t.Errorf("condition %+v, versions %s and %s", told, first.ResourceVersion, again.ResourceVersion)
+	}
+	for why, message := range refusals {
+		if why == "" || len(message) > 200 {
+			t.Errorf("%s: %d characters", why, len(message))
 		}
 	}
 }

@@ -14,9 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -37,10 +35,12 @@ const (
 type Source struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads Secrets, which are never kept.
+	// Live reads Secrets, which are never kept; translations of Butane are, by the version of the Secret.
 	Live client.Reader
 	// Images resolves the image that a boot configuration records.
 	Images *images.Store
+
+	renderer ignition.Renderer
 }
 
 var _ bootserver.Source = (*Source)(nil)
@@ -111,7 +111,7 @@ func (s *Source) boot(ctx context.Context, server *v1alpha1.Server, boot *v1alph
 		return bootserver.Boot{}, err
 	}
 	return bootserver.Boot{Name: client.ObjectKeyFromObject(boot).String(), UUID: strings.ToLower(server.Spec.SystemUUID), Image: image,
-		Ignition: boot.Spec.IgnitionSecretRef != nil, BMC: address}, nil
+		Ignition: boot.Spec.IgnitionSecretRef != nil, Tenant: !ofAgent(boot), Machine: machineOf(server), Closed: closed(boot), BMC: address}, nil
 }
 
 // bmcAddress is where a server's BMC sends from; the zero value where that is not known.
@@ -210,7 +210,8 @@ func (s *Source) ignition(ctx context.Context, config *v1alpha1.ServerBootConfig
 	if !has {
 		return nil, fmt.Errorf("%w: Secret %s has no key %s; add it", bootserver.ErrMissing, key, ignitionKey)
 	}
-	rendered, err := ignition.Render(text, string(secret.Data[formatKey]))
+	version := ignition.Version{UID: string(secret.UID), ResourceVersion: secret.ResourceVersion}
+	rendered, err := s.renderer.Render(version, text, string(secret.Data[formatKey]))
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", key, err)
 	}
@@ -259,22 +260,10 @@ func content(text []byte, boot bootserver.Boot) (bootserver.Content, error) {
 
 // Fetched writes a condition. A write that fails is left: the machine has what it needs.
 func (s *Source) Fetched(ctx context.Context, boot bootserver.Boot, document bootserver.Document) {
-	config, err := s.configuration(ctx, boot)
-	if err != nil {
-		return
-	}
 	kind, reason := v1alpha1.ConditionIPXEScriptFetched, "IPXEScriptDelivered"
 	if document == bootserver.DocumentIgnition {
 		kind, reason = v1alpha1.ConditionIgnitionDataFetched, "IgnitionDataDelivered"
 	}
-	before := config.DeepCopy()
-	changed := meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
-		Message: "a machine with the system UUID " + boot.UUID + " asked for it", ObservedGeneration: config.Generation})
-	if !changed {
-		return
-	}
-	err = s.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "a condition was not written", "bootConfiguration", boot.Name, "type", kind)
-	}
+	s.tell(ctx, boot, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
+		Message: "a machine with the system UUID " + boot.UUID + " asked for it"})
 }

@@ -4,12 +4,10 @@ package claim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,21 +147,6 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time,
 		server.Annotations[v1alpha1.ReleasedSpecAnnotation] = spec
 	}
 	return true
-}
-
-// maxRestorable bounds what is kept of a claim on its server, in bytes.
-const maxRestorable = 16 << 10
-
-// restorable is the claim as a user would apply it again to get the server back; empty where it is too long to be kept.
-func restorable(c *v1alpha1.ServerClaim, server string) string {
-	again := v1alpha1.ServerClaim{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ServerClaim"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels}, Spec: c.Spec}
-	again.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
-	text, err := json.Marshal(map[string]any{"apiVersion": again.APIVersion, "kind": again.Kind, "metadata": again.ObjectMeta, "spec": again.Spec})
-	if err != nil || len(text) > maxRestorable {
-		return ""
-	}
-	return string(text)
 }
 
 // dropBoot deletes the claim's boot configuration: the one that it owns, or that lost its owner and was its own. One of

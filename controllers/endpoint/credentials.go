@@ -3,6 +3,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -53,7 +54,8 @@ func (v *scope) candidates(ctx context.Context) (candidates, error) {
 	return c, nil
 }
 
-// accountsIn reads the keys username and password, and for further accounts username-2 and password-2 and so on.
+// accountsIn reads the keys username and password, and for further accounts username-2 and password-2 and so on, each without
+// white space around it.
 func accountsIn(s *corev1.Secret) []redfish.Credentials {
 	var accounts []redfish.Credentials
 	for i := 1; i <= maxAccounts; i++ {
@@ -61,7 +63,8 @@ func accountsIn(s *corev1.Secret) []redfish.Credentials {
 		if i > 1 {
 			suffix = "-" + strconv.Itoa(i)
 		}
-		username, password := s.Data[v1alpha1.BMCSecretUsernameKey+suffix], s.Data[v1alpha1.BMCSecretPasswordKey+suffix]
+		username := bytes.TrimSpace(s.Data[v1alpha1.BMCSecretUsernameKey+suffix])
+		password := bytes.TrimSpace(s.Data[v1alpha1.BMCSecretPasswordKey+suffix])
 		if len(username) == 0 {
 			break
 		}

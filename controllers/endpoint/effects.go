@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/tracking"
 	"github.com/metalaw/metalaw/macprefixes"
@@ -158,7 +159,7 @@ func (v *scope) question(ctx context.Context, secret *v1alpha1.BMCSecret) (quest
 	made := secret != nil && secret.Annotations[v1alpha1.FactoryCredentialsAnnotation] != ""
 	reached, err := access.Trust(v.reach(), nil, secret)
 	return question{endpoint: reached, confirm: secret != nil, contact: access.FirstContact{
-		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: access.Trusts(nil, secret), Known: pinned || made || len(servers.Items) > 0,
+		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: bmctrust.Named(nil, secret), Known: pinned || made || len(servers.Items) > 0,
 	}}, err
 }
 

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -59,10 +58,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	r := &keeper{client: c, live: mgr.GetAPIReader(), now: o.Now}
 	return builder.ControllerManagedBy(mgr).Named("restored").
-		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
-			_, marked := o.GetAnnotations()[v1alpha1.RestoredDoubtAnnotation]
-			return marked
-		}))).
+		Watches(&v1alpha1.Server{}, handler.EnqueueRequestsFromMapFunc(r.ofServer)).
 		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(r.ofInventory)).
 		Complete(reconcile.Func(r.keep))
 }
@@ -72,6 +68,23 @@ type keeper struct {
 	client client.Client
 	live   client.Reader
 	now    func() time.Time
+}
+
+// ofServer asks for a server that bears a doubt, or whose machine does: a Server made anew bears none at first.
+func (r *keeper) ofServer(ctx context.Context, o client.Object) []reconcile.Request {
+	s, is := o.(*v1alpha1.Server)
+	if !is {
+		return nil
+	}
+	_, marked := s.Annotations[v1alpha1.RestoredDoubtAnnotation]
+	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
+		inventory := &policyv1alpha1.ServerInventory{}
+		marked = marked || r.client.Get(ctx, types.NamespacedName{Name: name}, inventory) == nil && restored.On(inventory) != nil
+	}
+	if !marked {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: s.Name}}}
 }
 
 // ofInventory finds the servers of a machine in doubt.

@@ -77,6 +77,31 @@ func TestADoubtIsKeptWhereItOutlivesTheServer(t *testing.T) {
 	}
 }
 
+// A Server made anew bears no doubt, and its inventory does not change.
+func TestAServerIsLookedAtForItsMachineToo(t *testing.T) {
+	doubted := &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machine},
+		Custody: &policyv1alpha1.Custody{Doubt: &policyv1alpha1.RestoredDoubt{}}}
+	bare := inState("Available", "")
+	bare.Annotations = nil
+	for name, c := range map[string]struct {
+		server *v1alpha1.Server
+		stored []client.Object
+		want   int
+	}{
+		"that bears the doubt":          {inState("Available", restored.Doubted), nil, 1},
+		"whose machine is in doubt":     {bare, []client.Object{doubted}, 1},
+		"whose machine is in no doubt":  {bare, []client.Object{&policyv1alpha1.ServerInventory{ObjectMeta: doubted.ObjectMeta}}, 0},
+		"of whose machine none is kept": {bare, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &keeper{client: cluster(t, c.stored...)}
+			if got := k.ofServer(t.Context(), c.server); len(got) != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestAConfirmedDoubtEnds(t *testing.T) {
 	held := inState("Reserved", restored.Confirmed)
 	held.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}

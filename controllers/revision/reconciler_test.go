@@ -92,7 +92,7 @@ func fleet(t *testing.T, stage string, change func(*corev1.ConfigMap)) *corev1.C
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fleet",
 		Labels: map[string]string{policyv1alpha1.BundleLabel: "fleet", policyv1alpha1.StageLabel: stage}}, Data: map[string]string{}}
 	for name, data := range files {
-		cm.Data[name] = strings.NewReplacer("name: default\n", "name: fleet\n", "version: 1.1.0\n", "version: 1.0.0\n").Replace(string(data))
+		cm.Data[name] = strings.NewReplacer("name: default\n", "name: fleet\n", "version: 1.2.0\n", "version: 1.0.0\n").Replace(string(data))
 	}
 	if change != nil {
 		change(cm)
@@ -101,18 +101,18 @@ func fleet(t *testing.T, stage string, change func(*corev1.ConfigMap)) *corev1.C
 }
 
 func TestWhatBecomesOfAHead(t *testing.T) {
-	const builtIn = "default 1.1.0 Embedded 1"
+	const builtIn = "default 1.2.0 Embedded 1"
 	for name, c := range map[string]struct {
 		stage  string
 		change func(*corev1.ConfigMap)
 		stored string
 		told   string
 	}{
-		"an active one is accepted and promoted": {"active", nil, "default 1.1.0 Superseded 1, fleet 1.0.0 Active 2", "Normal BundleAccepted"},
-		"a draft is not stored":                  {"draft", nil, builtIn, "Normal InForce default-1.1.0"},
-		"one without a stage is a draft":         {"", nil, builtIn, "Normal InForce default-1.1.0"},
+		"an active one is accepted and promoted": {"active", nil, "default 1.2.0 Superseded 1, fleet 1.0.0 Active 2", "Normal BundleAccepted"},
+		"a draft is not stored":                  {"draft", nil, builtIn, "Normal InForce default-1.2.0"},
+		"one without a stage is a draft":         {"", nil, builtIn, "Normal InForce default-1.2.0"},
 		"a broken draft concerns admission alone": {"draft", func(cm *corev1.ConfigMap) { cm.Data["lifecycle.yaml"] = "a: [" }, builtIn,
-			"Normal InForce default-1.1.0"},
+			"Normal InForce default-1.2.0"},
 		"a broken shadow shows its errors": {"shadow", func(cm *corev1.ConfigMap) { cm.Data["lifecycle.yaml"] = "a: [" }, builtIn,
 			"Warning BundleRefused lifecycle.yaml:1:"},
 		"a stage that nobody knows": {"live", nil, builtIn,
@@ -162,7 +162,7 @@ func TestWhatWasFilledInStaysWhenTheDefaultChanges(t *testing.T) {
 	l.look(t)
 	got := strings.Split(l.stored(t), ", ")
 	slices.Sort(got) // the two defaults are listed by their digests
-	if want := []string{"default 1.1.0 Draft 0", "default 1.1.0 Superseded 1", "fleet 1.0.0 Active 2"}; !slices.Equal(got, want) {
+	if want := []string{"default 1.2.0 Draft 0", "default 1.2.0 Superseded 1", "fleet 1.0.0 Active 2"}; !slices.Equal(got, want) {
 		t.Error(got)
 	}
 }
@@ -173,7 +173,7 @@ func TestAVersionMeansOneContent(t *testing.T) {
 		cm.Data["admission.rego"] += "\n# otherwise\n"
 	}))
 	told := strings.Join(l.look(t), "\n")
-	if !strings.Contains(told, "Warning VersionTaken") || l.stored(t) != "default 1.1.0 Superseded 1, fleet 1.0.0 Active 2" {
+	if !strings.Contains(told, "Warning VersionTaken") || l.stored(t) != "default 1.2.0 Superseded 1, fleet 1.0.0 Active 2" {
 		t.Errorf("stored %s, told\n%s", l.stored(t), told)
 	}
 	if refused := *l.refused.Load(); refused[policyv1alpha1.ReasonVersionTaken] != 1 {
@@ -238,7 +238,7 @@ func TestWhatStandsInForADamagedRevisionIsNotStoredUnderItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.look(t) // somebody has deleted it, to restore it
-	if got := l.stored(t); got != "default 1.1.0 Embedded 1" {
+	if got := l.stored(t); got != "default 1.2.0 Embedded 1" {
 		t.Error(got)
 	}
 }

@@ -21,6 +21,8 @@ type Seen struct {
 	UUID, Serial string
 	// Systems are those behind it.
 	Systems []System
+	// Partial says that a system could not be read, or showed no UUID: it may be one that was shown before.
+	Partial bool
 }
 
 // System is one system behind a BMC.
@@ -39,13 +41,16 @@ type Memory struct {
 // New makes an empty Memory.
 func New() *Memory { return &Memory{of: map[string]Seen{}, by: map[string][]string{}} }
 
-// Note takes in what a BMC shows.
+// Note takes in what a BMC shows. While the reading is partial, the systems of the former one stay.
 func (m *Memory) Note(bmc string, seen Seen) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if seen.Partial {
+		seen.Systems = slices.Concat(seen.Systems, slices.DeleteFunc(slices.Clone(m.of[bmc].Systems), seen.shows))
+	}
 	m.remove(bmc)
 	m.of[bmc] = seen
 	for _, s := range seen.Systems {
@@ -53,6 +58,11 @@ func (m *Memory) Note(bmc string, seen Seen) {
 			m.by[at] = append(m.by[at], bmc)
 		}
 	}
+}
+
+// shows says that a system of that UUID is among those shown.
+func (s Seen) shows(other System) bool {
+	return slices.ContainsFunc(s.Systems, func(one System) bool { return uuids.Same(one.UUID, other.UUID) })
 }
 
 // Forget drops a BMC that no longer exists.
@@ -76,7 +86,7 @@ func (m *Memory) remove(bmc string) {
 }
 
 // Of lists the other BMCs that show the UUID of a system behind a BMC, sorted. One that is stored stays until this
-// process has read that BMC, so that a restart of the manager hides none. A server that names no BMC object has none.
+// process has read all systems of that BMC, so that a restart of the manager hides none. A server that names no BMC object has none.
 func (m *Memory) Of(uuid, own string, stored []policyv1alpha1.RivalBMC) []policyv1alpha1.RivalBMC {
 	if m == nil || own == "" {
 		return stored
@@ -90,7 +100,9 @@ func (m *Memory) Of(uuid, own string, stored []policyv1alpha1.RivalBMC) []policy
 		}
 	}
 	for _, r := range stored {
-		if _, read := m.of[r.Name]; !read && r.Name != own {
+		seen, read := m.of[r.Name]
+		known := slices.ContainsFunc(found, func(f policyv1alpha1.RivalBMC) bool { return f.Name == r.Name })
+		if (!read || seen.Partial) && r.Name != own && !known {
 			found = append(found, r)
 		}
 	}

@@ -18,6 +18,36 @@ func seen(manager, serial, system string, serials ...string) Seen {
 	return Seen{UUID: manager, Serial: serial, Systems: []System{{UUID: system, Serials: serials}}}
 }
 
+// A BMC that starts shows null for a UUID, or answers its system with an error.
+func TestARivalWhoseSystemCannotBeReadStays(t *testing.T) {
+	own, twin := seen("aaaaaaaa-0000-0000-0000-000000000001", "B1", uuid), seen("aaaaaaaa-0000-0000-0000-000000000002", "B2", uuid)
+	unread := Seen{UUID: twin.UUID, Serial: twin.Serial, Partial: true}
+	other := seen(twin.UUID, twin.Serial, "11111111-1111-1111-1111-111111111111")
+	stored := []policyv1alpha1.RivalBMC{{Name: "b"}}
+	for name, c := range map[string]struct {
+		readings []Seen
+		stored   []policyv1alpha1.RivalBMC
+		want     int
+	}{
+		"after it was read":              {[]Seen{twin, unread, unread}, nil, 1},
+		"where only the store knows it":  {[]Seen{unread}, stored, 1},
+		"and is named once":              {[]Seen{twin, unread}, stored, 1},
+		"until it shows another system":  {[]Seen{twin, unread, other}, stored, 0},
+		"and is read again as the rival": {[]Seen{unread, twin}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New()
+			m.Note("a", own)
+			for _, r := range c.readings {
+				m.Note("b", r)
+			}
+			if got := m.Of(uuid, "a", c.stored); len(got) != c.want {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
 func TestTheBMCsThatShowTheUUIDOfAnother(t *testing.T) {
 	own := seen("aaaaaaaa-0000-0000-0000-000000000001", "B1", uuid, "A1B2C3")
 	for name, c := range map[string]struct {

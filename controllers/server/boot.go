@@ -28,7 +28,8 @@ func (v bootShell) asClaimed(ctx context.Context) loop.Progress {
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}
-	in := boots.OwnedInput{Server: v.server, Owner: boots.OfClaim(v.server, v.claim), Found: v.boot}
+	owner := boots.OfClaim(v.server, v.claim, v.settings().Boot.Ignition)
+	in := boots.OwnedInput{Server: v.server, Owner: owner, Found: v.boot}
 	if in.Stands() {
 		return loop.Holds()
 	}

@@ -154,7 +154,7 @@ func (v *scope) report(context.Context) {
 		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
 	for _, n := range v.out.notes {
-		v.event(v.server, false, n.Reason, "Operate", n.Message)
+		v.event(v.server, n.Fine, n.Reason, "Operate", n.Message)
 	}
 }
 

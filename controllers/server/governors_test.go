@@ -55,7 +55,7 @@ func changed(t testing.TB, version string, change func(lifecycle string) string)
 		t.Fatal(err)
 	}
 	files["lifecycle.yaml"] = []byte(change(string(files["lifecycle.yaml"])))
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.1.0", "version: "+version, 1))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", "version: "+version, 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func wiping(state policyv1alpha1.WipeState, entry int64) *policyv1alpha1.ServerI
 	return i
 }
 
-// lifecycleText is where a server is: "Cleanup 7 default-1.1.0".
+// lifecycleText is where a server is: "Cleanup 7 default-1.2.0".
 func lifecycleText(s *v1alpha1.Server) string {
 	l := s.Status.Lifecycle
 	revision := l.Revision[:strings.LastIndex(l.Revision, "-")]

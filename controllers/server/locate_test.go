@@ -82,6 +82,25 @@ func TestTheLightThatErrorSwitchedOnGoesOffWithIt(t *testing.T) {
 	}
 }
 
+// What the manager cordons for its faulty hardware stays in its state, and no state but Error asks for a light.
+func TestACordonByTheManagerLightsNothing(t *testing.T) {
+	for _, state := range []v1alpha1.ServerState{v1alpha1.StateAvailable, v1alpha1.StateReserved} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine(redfish.PowerOff)
+			m.shines, m.shows.LED = true, redfish.LEDOff
+			w := inWorld(t, m, serverIn(state))
+			edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
+				s.Spec.Unclaimable = true
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.UnclaimableReasonAnnotation, v1alpha1.UnclaimableFaulty)
+			})
+			w.manager.run(10 * time.Minute)
+			if m.shows.LED != redfish.LEDOff || slices.Contains(w.server().Status.Lifecycle.Marks, "Located") {
+				t.Errorf("%s: the light is %s, marks %v", state, m.shows.LED, w.server().Status.Lifecycle.Marks)
+			}
+		})
+	}
+}
+
 func TestALightThatCannotBeSwitchedOffIsTriedAgainAndStaysMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOff)

@@ -25,10 +25,9 @@ type operationShell struct{ *scope }
 // input is what decisions about operations depend on. What an older reading says of the power counts for nothing: a
 // forced move waits for a fresh one, on which it is judged again.
 func (v operationShell) input(d engine.Decision) operations.Input {
-	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
 	in := operations.Input{Observation: v.observation(), Facts: v.facts, Bundle: v.bundle,
 		Holder: v.holder, Unconfirmed: v.unconfirmed, Decision: d, Move: v.force, Attested: v.attested, Proved: v.proved}
-	if !written && !v.server.Status.Operation.Active() {
+	if !operations.Stands(v.server) {
 		return in // nothing is asked for
 	}
 	in.NewID = string(uuid.NewUUID())

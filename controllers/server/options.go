@@ -131,6 +131,8 @@ const (
 	// something was asked of it.
 	fastestPoll = 100 * time.Millisecond
 	slowestPoll = 15 * time.Second
+	// parkedPoll is how old a reading of a parked machine may be. Its power is shown within 15 s, with the time that a reading takes.
+	parkedPoll = 10 * time.Second
 	// missingRetry is the time between two looks for what is needed to reach a BMC.
 	missingRetry = time.Minute
 	// moveFreshness is how old a reading may be on which a move or a power action relies.

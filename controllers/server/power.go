@@ -75,7 +75,7 @@ func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Prog
 
 // powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
 func (s powerShell) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
-	graceful := effect.Param("graceful").Duration()
+	graceful := policies.EndShutdown(s.server, &s.observed.Settings, effect.Param("graceful").Duration())
 	return s.stop(ctx, graceful, graceful == 0 || effect.Param("thenForce").Bool())
 }
 

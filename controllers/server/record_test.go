@@ -150,15 +150,16 @@ func TestRecordOperation(t *testing.T) {
 		notes      []string
 	}{
 		"what the state can use is recorded while the annotation still stands": {
-			newScope(t, "Available", asks("park")), stay, "park Pending", "park", nil},
+			newScope(t, "Reserved", asks("hard-restart-server")), stay, "hard-restart-server Pending", "hard-restart-server", nil},
 		"what is recorded is taken off": {
-			newScope(t, "Available", asks("park"), under("park", v1alpha1.OperationPending)), stay, "park Pending", "", nil},
+			newScope(t, "Reserved", asks("hard-restart-server"), under("hard-restart-server", v1alpha1.OperationPending)), stay,
+			"hard-restart-server Pending", "", nil},
 		"a second request waits until the first has ended": {
 			newScope(t, "Reserved", asks("force-off-server"), under("park", v1alpha1.OperationInProgress)), stay, "park InProgress", "force-off-server", nil},
 		"an old spelling is understood": {
 			newScope(t, "Error", asks("retry-failed-state-resource")), stay, "retry Pending", "retry-failed-state-resource", nil},
 		"what the state cannot use is refused and does not occupy the slot": {
-			newScope(t, "Available", asks("unpark")), stay, "", "", []string{"OperationRefused"}},
+			newScope(t, "Available", asks("retry")), stay, "", "", []string{"OperationRefused"}},
 		"what nobody knows is refused": {
 			newScope(t, "Available", asks("explode")), stay, "", "", []string{"UnknownOperation"}},
 		"what names nothing is refused": {
@@ -251,7 +252,7 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		"rotate-credentials": "rotate-credentials is no operation of a Server: it belongs on a BMC, and is not available in this version; " +
 			"change the password at the BMC and in its BMCSecret",
 		"allow-in-progress-delete": "allow-in-progress-delete is no operation of a Server: it allows to delete a server in maintenance, and this one is in none",
-		"unpark":                   "unpark cannot be used in state Available",
+		"retry":                    "retry cannot be used in state Available",
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
 		operationShell{v}.record(engine.Decision{})

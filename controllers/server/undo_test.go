@@ -77,7 +77,8 @@ func TestAReleaseThatWaitsIsToldInReady(t *testing.T) {
 		effect := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339)
 		w.manager.run(time.Minute)
 		first := w.server()
-		want := "Bound to a claim, which owns power and boot; powered off once released. Its claim has ended: the release takes effect at " + effect +
+		want := "Bound to a claim, which owns power and boot; powered off once released. Its claim has ended: the machine is powered off, and " +
+			"the release takes effect at " + effect +
 			". Until then metalaw server undo-release a takes it back."
 		if ready := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Message != want {
 			t.Errorf("got  %+v\nwant %s", ready, want)

@@ -234,8 +234,8 @@ func TestALaterRequestTakesThePlaceOfAnEarlierOneIfItCanBeGranted(t *testing.T) 
 		ended string
 		says  string
 	}{
-		"a force that can be granted": {forcedTo(v1alpha1.StateError, false), v1alpha1.StateError, "force Succeeded",
-			"park is not done: force was asked for before it could be begun"},
+		"a force that can be granted, before the park": {forcedTo(v1alpha1.StateError, false), v1alpha1.StateParked, "park Succeeded",
+			"park waits for force, which was asked for before it could be begun"},
 		"a force that is refused": {forcedTo("Attic", false), v1alpha1.StateParked, "park Succeeded", `force to Attic: the policy defines no state "Attic"`},
 		"a release that is refused": {operates(v1alpha1.OperationRelease), v1alpha1.StateParked, "park Succeeded",
 			"release: the claim shop/web exists and holds this server; delete the claim instead; park, which was asked for before, goes on"},
@@ -290,9 +290,17 @@ func TestAMachineThatIsSwitchedOnWhileItIsParkedShowsAtOnce(t *testing.T) {
 		if s.Status.State != v1alpha1.StateParked || s.Status.PowerState != v1alpha1.PowerStateOn {
 			t.Errorf("%s, shown %s", s.Status.State, s.Status.PowerState)
 		}
+		for _, power := range []redfish.PowerState{redfish.PowerOff, redfish.PowerOn} { // a tool of another program restarts it
+			w.manager.run(time.Minute)
+			m.will(0, power)
+			w.manager.run(15 * time.Second)
+			if shown := w.server().Status.PowerState; string(shown) != string(power) {
+				t.Errorf("15 s after it was %s it is shown %s", power, shown)
+			}
+		}
 		read := m.readings()
 		w.manager.run(3 * time.Minute)
-		if m.readings() > read+2 {
+		if m.readings() > read+19 {
 			t.Errorf("a parked machine was read %d times in three minutes", m.readings()-read)
 		}
 	})

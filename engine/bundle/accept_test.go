@@ -88,13 +88,42 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 		t.Fatal(found)
 	}
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
+		ReleasePower: PowerAfterGrace, ReleaseShutdown: 2 * time.Minute,
 		Coverage: CoverageFloor{Rego: 80},
 		Claims:   Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
-		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}, Maintenance: maintenance.Default(),
+		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}, Ignition: IgnitionAlways}, Maintenance: maintenance.Default(),
 		Wipe:         Wipe{Hidden: HiddenReport, Removable: RemovableLeave, Identity: IdentityReport},
 		Decommission: Decommission{Propose: []string{"Health", "Disk", "Memory"}, CordonMostPercent: 2}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhenTheMachineOfAClaimThatEndedIsPoweredOffIsRead(t *testing.T) {
+	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n"
+	for name, c := range map[string]struct {
+		settings string
+		power    string
+		shutdown time.Duration
+		found    string
+	}{
+		"after the grace where nothing is said": {"", PowerAfterGrace, 2 * time.Minute, ""},
+		"at once where that is asked for":       {"settings: {releasePower: Immediate}\n", PowerImmediate, 2 * time.Minute, ""},
+		"by force, where no time is granted":    {"settings: {releasePower: Immediate, releaseShutdown: 0s}\n", PowerImmediate, 0, ""},
+		"another word is an error, and cuts nothing": {"settings: {releasePower: Now}\n", PowerAfterGrace, 2 * time.Minute,
+			"setting-word"},
+	} {
+		m, found := parseManifest([]byte(head + c.settings))
+		if m.Settings.ReleasePower != c.power || m.Settings.ReleaseShutdown != c.shutdown {
+			t.Errorf("%s: %s within %s", name, m.Settings.ReleasePower, m.Settings.ReleaseShutdown)
+		}
+		var code string
+		if len(found) > 0 {
+			code = found[0].Code
+		}
+		if code != c.found {
+			t.Errorf("%s: found %v", name, found)
+		}
 	}
 }
 

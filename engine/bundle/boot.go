@@ -27,6 +27,14 @@ const (
 	BootWayNetwork = "Network"
 )
 
+// The words of boot.ignition: how long the boot service serves the ignition of a claim.
+const (
+	// IgnitionAlways serves it at each boot, as images need that run from memory.
+	IgnitionAlways = "Always"
+	// IgnitionUntilFirstSign serves it until the machine reported that its operating system is up.
+	IgnitionUntilFirstSign = "UntilFirstSign"
+)
+
 // Boot is how machines are booted, and what differs for some models.
 type Boot struct {
 	BootOf
@@ -35,6 +43,8 @@ type Boot struct {
 	// Ways are those in which machines boot, the preferred one first: BootWayVirtualMedia, BootWayNetwork. None is the network
 	// alone, and the annotation of a BMC goes before them.
 	Ways []string
+	// Ignition is IgnitionAlways or IgnitionUntilFirstSign.
+	Ignition string
 	// Models differ; the first that fits a machine counts.
 	Models []BootModel
 }
@@ -81,7 +91,7 @@ const (
 )
 
 func defaultBoot() Boot {
-	return Boot{BootOf: BootOf{FirstWord: defaultFirstWord, Mode: BootModeUEFI}}
+	return Boot{BootOf: BootOf{FirstWord: defaultFirstWord, Mode: BootModeUEFI}, Ignition: IgnitionAlways}
 }
 
 // keys are what may be said of all machines and of one model.
@@ -102,6 +112,7 @@ func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 	readKeys(f, k.Value, k.Name, append(b.keys(),
 		key{"withoutOverride", truth(&b.WithoutOverride)},
 		key{"ways", b.readWays},
+		key{"ignition", b.readIgnition},
 		key{"models", func(_ *yamlpos.File, k yamlpos.Field) { models = k.Value }})...)
 	items := f.Items(models, "models")
 	if len(items) > maxBootModels {
@@ -121,6 +132,15 @@ func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 				"a row of models names no model")
 		}
 		b.Models = append(b.Models, row)
+	}
+}
+
+// readIgnition reads how long an ignition is served, and warns of what the shorter time breaks.
+func (b *Boot) readIgnition(f *yamlpos.File, k yamlpos.Field) {
+	word(&b.Ignition, IgnitionAlways, IgnitionUntilFirstSign)(f, k)
+	if b.Ignition == IgnitionUntilFirstSign && !f.Told(k.Value) {
+		f.Warnf(k.Value, "setting-word", "", "write Always, unless each image of your tenants keeps its ignition on its own disk",
+			"ignition %s: an image that fetches its ignition at each boot does not come up again after a reboot", b.Ignition)
 	}
 }
 

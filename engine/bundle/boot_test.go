@@ -45,18 +45,19 @@ func TestBootSettingsOfAModel(t *testing.T) {
 func TestBootSettingsThatAreRefused(t *testing.T) {
 	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: b\nversion: 1.0.0\nsettings:\n  boot: "
 	for name, c := range map[string]struct{ boot, says string }{
-		"a mode that there is not":  {"{mode: BIOS}", `mode cannot be "BIOS"`},
-		"no time at all":            {"{firstWord: 0s}", "firstWord cannot be 0s"},
-		"a star within a name":      {`{models: [{model: "X9*DRi", mode: Legacy}]}`, `model cannot be "X9*DRi": a * stands for any text at the end only`},
-		"a row that sets nothing":   {`{models: [{model: "X9*"}]}`, "a row of models does not say how its machines are booted"},
-		"more than a day":           {"{firstWord: 25h}", "firstWord cannot be 25h0m0s"},
-		"no duration":               {"{firstWord: soon}", "which is no duration"},
-		"a way that there is not":   {"{ways: [Pxe]}", `ways cannot be "Pxe"`},
-		"a way that is named twice": {"{ways: [Network, Network]}", "ways names Network twice"},
-		"no way at all":             {"{ways: []}", "ways names no way to boot"},
-		"a row without a model":     {"{models: [{firstWord: 5m}]}", "names no model"},
-		"a field that there is not": {"{first: 5m}", "first"},
-		"models that are no list":   {"{models: {a: b}}", "models"},
+		"a mode that there is not":                 {"{mode: BIOS}", `mode cannot be "BIOS"`},
+		"no time at all":                           {"{firstWord: 0s}", "firstWord cannot be 0s"},
+		"a star within a name":                     {`{models: [{model: "X9*DRi", mode: Legacy}]}`, `model cannot be "X9*DRi": a * stands for any text at the end only`},
+		"a row that sets nothing":                  {`{models: [{model: "X9*"}]}`, "a row of models does not say how its machines are booted"},
+		"more than a day":                          {"{firstWord: 25h}", "firstWord cannot be 25h0m0s"},
+		"no duration":                              {"{firstWord: soon}", "which is no duration"},
+		"a way that there is not":                  {"{ways: [Pxe]}", `ways cannot be "Pxe"`},
+		"a time of the ignition that there is not": {"{ignition: Once}", `ignition cannot be "Once"`},
+		"a way that is named twice":                {"{ways: [Network, Network]}", "ways names Network twice"},
+		"no way at all":                            {"{ways: []}", "ways names no way to boot"},
+		"a row without a model":                    {"{models: [{firstWord: 5m}]}", "names no model"},
+		"a field that there is not":                {"{first: 5m}", "first"},
+		"models that are no list":                  {"{models: {a: b}}", "models"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, found := parseManifest([]byte(head + c.boot + "\n"))
@@ -77,6 +78,21 @@ func TestTheWaysOfABootKeepTheirOrder(t *testing.T) {
 		m, found := parseManifest([]byte(head + text))
 		if got := strings.Join(m.Settings.Boot.Ways, " "); got != want || len(found) != 0 {
 			t.Errorf("%q gives %q, %v", text, got, found)
+		}
+	}
+}
+
+func TestHowLongAnIgnitionIsServed(t *testing.T) {
+	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: b\nversion: 1.0.0\nsettings:\n  boot: "
+	for boot, c := range map[string]struct{ want, warns string }{
+		"{mode: UEFI}":               {IgnitionAlways, ""},
+		"{ignition: Always}":         {IgnitionAlways, ""},
+		"{ignition: UntilFirstSign}": {IgnitionUntilFirstSign, "does not come up again after a reboot"},
+	} {
+		m, found := parseManifest([]byte(head + boot + "\n"))
+		warned := len(found) == 1 && strings.Contains(found[0].Message, c.warns)
+		if m.Settings.Boot.Ignition != c.want || found.HasErrors() || (c.warns == "") != (len(found) == 0) || c.warns != "" && !warned {
+			t.Errorf("%s: %q, %v", boot, m.Settings.Boot.Ignition, found)
 		}
 	}
 }

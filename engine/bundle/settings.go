@@ -29,7 +29,12 @@ const (
 	TLSVerify            = "verify"
 	TLSInsecure          = "insecure"
 	TLSPin               = "pin"
+	PowerAfterGrace      = "AfterGrace"
+	PowerImmediate       = "Immediate"
 )
+
+// defaultReleaseShutdown is how long an operating system has to shut down once its claim has ended, where the bundle does not say.
+const defaultReleaseShutdown = 2 * time.Minute
 
 // Settings is what bundle.yaml says besides its name.
 type Settings struct {
@@ -39,6 +44,10 @@ type Settings struct {
 	FirstSeen string
 	// ReleaseGrace delays the wipe after a claim's end.
 	ReleaseGrace time.Duration
+	// ReleasePower is PowerAfterGrace or PowerImmediate: whether the grace delays the end of what the holder runs, too.
+	ReleasePower string
+	// ReleaseShutdown is how long, under PowerImmediate, the operating system of a claim that ended may take to shut down.
+	ReleaseShutdown time.Duration
 	// AllowUnauthenticated accepts probe reports without a token.
 	AllowUnauthenticated bool
 	// BMCTLS is TLSVerify, TLSInsecure or TLSPin.
@@ -134,6 +143,7 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && objectNa
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
+		ReleasePower: PowerAfterGrace, ReleaseShutdown: defaultReleaseShutdown,
 		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage},
 		Claims: defaultClaims(), Boot: defaultBoot(), Wipe: defaultWipe(), Maintenance: maintenance.Default(), Decommission: defaultDecommission()}}
 	if f.Root == nil {
@@ -170,6 +180,8 @@ func (s *Settings) keys() []key {
 		{"sanitization", word(&s.Sanitization, SanitizationRequired, SanitizationNone)},
 		{"firstSeen", word(&s.FirstSeen, FirstSeenObserve, FirstSeenManage)},
 		{"releaseGrace", span(&s.ReleaseGrace, "24h")},
+		{"releasePower", word(&s.ReleasePower, PowerAfterGrace, PowerImmediate)},
+		{"releaseShutdown", span(&s.ReleaseShutdown, "2m")},
 		{"probe", mapping(key{"allowUnauthenticated", truth(&s.AllowUnauthenticated)})},
 		{"bmc", s.readBMC},
 		{"canary", mapping(

@@ -39,7 +39,7 @@ func Codes() []Code {
 			"Set spec.unclaimable to false when the server may be used again."},
 		{CodeMaintenance, "The server is handed to a maintenance: spec.serverMaintenanceRef is set.",
 			"Wait until the maintenance is over and the reference is cleared."},
-		{CodeState, "The server is not in state Available.",
+		{CodeState, "The server is not in state Available, or is to be parked.",
 			"Wait where the server is on its way; where it rests, as in Parked or Error, an operator of the fleet has to act. " +
 				"Its state and conditions (`kubectl describe server NAME`) say what it waits for."},
 		{CodeDirty, "The server holds data of an earlier holder and has not been wiped.",

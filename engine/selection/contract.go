@@ -29,6 +29,8 @@ type ServerState struct {
 	Unclaimable bool
 	// InService: spec.serverMaintenanceRef is set, whether or not that maintenance exists.
 	InService bool
+	// Parking: the server is to be parked, or is being parked.
+	Parking bool
 	// Dirty: a data-guarding mark says that data of an earlier holder may be there.
 	Dirty bool
 	// Deleting: the object has a deletion timestamp.
@@ -62,6 +64,8 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
 	case server.InService:
 		return false, CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"
+	case server.Parking && server.State == StateAvailable:
+		return false, CodeState, "it is to be parked"
 	case server.State != StateAvailable:
 		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Dirty:

@@ -48,6 +48,9 @@ func TestEligible(t *testing.T) {
 			CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"},
 		"a state of maintenance that is over": {ClaimSpec{}, free(func(s *ServerState) { s.State = "Maintenance" }),
 			CodeState, "its state is Maintenance and not Available"},
+		"a server that is to be parked is not given away": {ClaimSpec{}, free(func(s *ServerState) { s.Parking = true }), CodeState, "it is to be parked"},
+		"one that is on its way tells its state first": {ClaimSpec{}, free(func(s *ServerState) { s.State, s.Parking = "Cleanup", true }),
+			CodeState, "its state is Cleanup and not Available"},
 		"a cordon is named before what will pass": {ClaimSpec{}, free(func(s *ServerState) { s.State, s.Unclaimable = "Cleanup", true }),
 			CodeUnclaimable, "it is cordoned (spec.unclaimable)"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 
 	"github.com/metalaw/metalaw/internal/bootserver/images"
+	"github.com/metalaw/metalaw/internal/bootserver/origin"
 )
 
 // Boot is what is prepared for one machine.
@@ -21,6 +22,12 @@ type Boot struct {
 	Image images.Image
 	// Ignition says that the boot configuration names a Secret.
 	Ignition bool
+	// Tenant says that the ignition is not an agent's: it is served to its machine alone.
+	Tenant bool
+	// Machine is what is known of the machine's network interfaces.
+	Machine origin.Known
+	// Closed says that the ignition is served no longer: the machine gave its first sign, and the policy asks for no more.
+	Closed bool
 	// BMC is from where an ISO may be fetched; the zero value is nowhere.
 	BMC netip.Addr
 }
@@ -42,6 +49,27 @@ const (
 	DocumentIgnition Document = "ignition"
 )
 
+// Refusal is why an ignition is not served, although it is prepared.
+type Refusal string
+
+const (
+	// RefusalAnotherAddress is the reason where the request comes from an address that the machine does not have.
+	RefusalAnotherAddress Refusal = "AnotherAddress"
+	// RefusalFirstSign is the reason where the machine gave its first sign already.
+	RefusalFirstSign Refusal = "FirstSign"
+)
+
+// Refuses says why an ignition is not served to an address; empty where it is served. anySource serves it to every address.
+func (b Boot) Refuses(from netip.Addr, anySource bool) Refusal {
+	switch {
+	case b.Closed:
+		return RefusalFirstSign
+	case b.Tenant && !anySource && origin.Judge(from, b.Machine) == origin.Another:
+		return RefusalAnotherAddress
+	}
+	return ""
+}
+
 // Source knows what is prepared. Its errors are ErrUnknown, ErrUnclear, ErrMissing or others.
 type Source interface {
 	// ByUUID finds the boot of a machine. exact compares the UUID as it is spelled, else letters of either case are alike.
@@ -56,6 +84,8 @@ type Source interface {
 	ContentOf(ctx context.Context, boot Boot) (Content, error)
 	// Fetched notes that a machine fetched a document.
 	Fetched(ctx context.Context, boot Boot, document Document)
+	// Refused notes that the ignition was asked for and not served.
+	Refused(ctx context.Context, boot Boot, why Refusal)
 }
 
 var (

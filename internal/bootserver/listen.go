@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/metalaw/metalaw/internal/peers"
 )
 
 // TLSConfig is for machines and BMCs. The firmware of many machines offers RSA key exchange only, which Go leaves out unless
@@ -35,12 +37,21 @@ const (
 	writeLimit = 30 * time.Minute
 )
 
+// connectionLimit bounds the connections that are open at once, of which one source may hold half.
+const connectionLimit = 2048
+
 // Serve answers until ctx ends, which is no error. A nil configuration serves without TLS.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, config *tls.Config, log *slog.Logger) error {
+	return serve(ctx, peers.Listen(listener, connectionLimit), handler, config, log)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, config *tls.Config, log *slog.Logger) error {
 	server := &http.Server{
-		Handler: quiet(handler), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, WriteTimeout: writeLimit, IdleTimeout: idleLimit,
-		MaxHeaderBytes: 16 << 10, TLSConfig: config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: quiet(steady(handler)), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, WriteTimeout: writeLimit,
+		IdleTimeout: idleLimit, MaxHeaderBytes: 16 << 10, TLSConfig: config, Protocols: new(http.Protocols),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	server.Protocols.SetHTTP1(true) // a connection of HTTP/2 has many requests at once, which no limit of connections bounds
 	ended := make(chan error, 1)
 	go func() {
 		if config != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/internal/bootserver/images"
+	"github.com/metalaw/metalaw/internal/peers"
+	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
 // Options say what a server answers with.
@@ -22,6 +24,8 @@ type Options struct {
 	URL string
 	// AnySource serves an ISO to every address that knows its name.
 	AnySource bool
+	// AnyMachine serves the ignition of a claim to every address that knows the UUID.
+	AnyMachine bool
 	// Arch is the architecture of the images: amd64 or arm64.
 	Arch string
 	Log  *slog.Logger
@@ -29,7 +33,7 @@ type Options struct {
 
 // Machines answers what machines fetch while they boot, with the statuses of boot-operator.
 func Machines(options Options) http.Handler {
-	m := &machines{options}
+	m := &machines{Options: options, rates: peers.NewRates(perSecond, burst), told: ratelimit.New(tellPause, maxTold)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ipxe/{uuid}", m.ipxe)
 	mux.HandleFunc("GET /ignition/{uuid}", m.ignition)
@@ -37,7 +41,29 @@ func Machines(options Options) http.Handler {
 	return mux
 }
 
-type machines struct{ Options }
+type machines struct {
+	Options
+
+	rates *peers.Rates
+	told  *ratelimit.Limiter
+}
+
+const (
+	// perSecond and burst limit the scripts and ignitions that one source may ask for: a UUID is not to be found by trying.
+	perSecond, burst = 20, 400
+	// tellPause is how long the log tells the same refusal only once, and maxTold bounds the boots of which it remembers that.
+	tellPause, maxTold = 5 * time.Minute, 8192
+)
+
+// limited answers a source that asks too much. Ignition tries again after such an answer.
+func (m *machines) limited(w http.ResponseWriter, r *http.Request) bool {
+	if m.rates.Allow(r.RemoteAddr, time.Now()) {
+		return false
+	}
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, "too many requests from this address; wait, then try again", http.StatusServiceUnavailable)
+	return true
+}
 
 // maxUUID is the length of a UUID; nothing else is looked up.
 const maxUUID = 36
@@ -70,6 +96,9 @@ func (o Options) refuse(w http.ResponseWriter, what string, err error) {
 
 // ipxe compares the UUID exactly, in lower case, as boot-operator does.
 func (m *machines) ipxe(w http.ResponseWriter, r *http.Request) {
+	if m.limited(w, r) {
+		return
+	}
 	uuid, ok := machineUUID(r.PathValue("uuid"))
 	if !ok {
 		http.NotFound(w, r)
@@ -118,6 +147,9 @@ func script(service string, boot Boot) string {
 
 // ignition takes a UUID in either case. A boot without a Secret ends the connection without an answer, as at boot-operator.
 func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
+	if m.limited(w, r) {
+		return
+	}
 	uuid, ok := machineUUID(r.PathValue("uuid"))
 	if !ok {
 		http.NotFound(w, r)
@@ -131,6 +163,10 @@ func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
 	if !boot.Ignition {
 		panic(http.ErrAbortHandler)
 	}
+	if why := boot.Refuses(peer(r), m.AnyMachine); why != "" {
+		m.withhold(w, r, boot, why)
+		return
+	}
 	text, err := m.Source.IgnitionOf(r.Context(), boot)
 	if err != nil {
 		m.refuse(w, "ignition", err)
@@ -141,6 +177,15 @@ func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) //nolint:gosec // it is JSON for a machine, and nosniff is set
 	m.Log.Info("ignition served", "bootConfiguration", boot.Name, "server", boot.UUID)
 	m.Source.Fetched(r.Context(), boot, DocumentIgnition)
+}
+
+// withhold answers as if nothing were prepared, so that a stranger does not learn that a UUID is good.
+func (m *machines) withhold(w http.ResponseWriter, r *http.Request, boot Boot, why Refusal) {
+	if m.told.Due(boot.Name+"/"+string(why), time.Now()) {
+		m.Log.Warn("an ignition was not served", "bootConfiguration", boot.Name, "server", boot.UUID, "reason", why, "from", peer(r).String())
+	}
+	m.Source.Refused(r.Context(), boot, why)
+	m.refuse(w, "ignition", ErrUnknown)
 }
 
 // image serves a layer of an image that a boot in force names, and no other.

@@ -43,6 +43,7 @@ type prepared struct {
 	failing  error
 	reads    int
 	fetched  []Document
+	refused  []Refusal
 }
 
 func (p *prepared) ByUUID(_ context.Context, asked string, exact bool) (Boot, error) {
@@ -78,6 +79,10 @@ func (p *prepared) ContentOf(context.Context, Boot) (Content, error) {
 
 func (p *prepared) Fetched(_ context.Context, _ Boot, document Document) {
 	p.fetched = append(p.fetched, document)
+}
+
+func (p *prepared) Refused(_ context.Context, _ Boot, why Refusal) {
+	p.refused = append(p.refused, why)
 }
 
 // serving is a service with one image in its registry.

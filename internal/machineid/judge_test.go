@@ -190,3 +190,24 @@ func FuzzSerialAndAddress(f *testing.F) {
 		}
 	})
 }
+
+func TestOnlyAReportThatIsBelievedSharesASerialNumber(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*policyv1alpha1.ProbeReport)
+		want   int
+	}{
+		"with a token":             {func(*policyv1alpha1.ProbeReport) {}, 1},
+		"without a token":          {func(r *policyv1alpha1.ProbeReport) { r.Unauthenticated = true }, 0},
+		"of an entry that is void": {func(r *policyv1alpha1.ProbeReport) { r.Voided = true }, 0},
+	} {
+		report := &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{SystemInfo: policyv1alpha1.SystemInfo{
+			SystemInformation: policyv1alpha1.SystemInformation{SerialNumber: "MXQ9990001"}}}}
+		c.change(report)
+		if got := OtherOf("Server b", &policyv1alpha1.ServerInventory{Report: report}); len(got.Reported) != c.want {
+			t.Errorf("%s: %v", name, got.Reported)
+		}
+	}
+	if got := OtherOf("Server b", &policyv1alpha1.ServerInventory{}); len(got.Reported) != 0 {
+		t.Errorf("without a report: %v", got.Reported)
+	}
+}

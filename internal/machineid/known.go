@@ -17,7 +17,7 @@ func OtherOf(name string, inventory *policyv1alpha1.ServerInventory) Other {
 	if inventory.Identity != nil && inventory.Identity.BMC != nil {
 		other.Serials, other.Addresses = inventory.Identity.BMC.Serials, inventory.Identity.BMC.PhysicalAddresses
 	}
-	if inventory.Report != nil {
+	if inventory.Report.Believed() {
 		report := Reported(&inventory.Report.Data)
 		other.Reported = Serials(report.SystemSerial, report.BoardSerial)
 	}

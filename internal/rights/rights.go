@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says which rights a ServerMaintenance takes and asks the API server whether its maker holds them. Admission asks when
-// the maintenance is written, and the maintenance controller asks again before it hands the server over.
+// Package rights says which rights a ServerMaintenance takes and asks the API server whether a user holds a right. Admission asks when
+// the object is written, and the maintenance controller asks again before it hands a server over.
 package rights
 
 import (
@@ -26,7 +26,13 @@ const (
 	VerbBoot = "boot-maintenance"
 )
 
-// servers is the resource that the verbs are on.
+// VerbUse, on a BMCSecret, decides where the manager sends its password.
+const VerbUse = "use"
+
+// BMCSecrets is the resource that VerbUse is on.
+const BMCSecrets = "bmcsecrets"
+
+// servers is the resource that the verbs of a maintenance are on.
 const servers = "servers"
 
 // roles are the ClusterRoles of the shipped manifests by the verb that each gives.
@@ -34,6 +40,7 @@ var roles = map[string]string{
 	VerbMaintain: "metalaw-maintainer",
 	VerbEnforce:  "metalaw-maintenance-enforcer",
 	VerbBoot:     "metalaw-maintenance-booter",
+	VerbUse:      "metalaw-credential-user",
 }
 
 // Right is a verb on one cluster-scoped object of metal.ironcore.dev.

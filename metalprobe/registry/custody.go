@@ -37,7 +37,36 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 			seen = append(seen, d.RememberedDisk())
 		}
 	}
-	stored.Custody.Disks = policyv1alpha1.Remember(known, seen)
+	stored.Custody.Disks = firstTold(policyv1alpha1.Remember(known, seen), stored.Custody.Disks, seen, g.entry)
+}
+
+// firstTold notes the entry whose agent first told of each disk. A disk that an earlier agent told of is not doubted if a later entry is
+// voided, and a disk of a voided entry is believed once a later agent sees it.
+func firstTold(disks, former, seen []policyv1alpha1.CustodyDisk, entry int64) []policyv1alpha1.CustodyDisk {
+	for i := range disks {
+		d := &disks[i]
+		same := func(other policyv1alpha1.CustodyDisk) bool { return policyv1alpha1.SameDisk(*d, other) }
+		was := slices.IndexFunc(former, same)
+		switch {
+		case was >= 0 && !former[was].Voided:
+			d.Entry, d.Voided = former[was].Entry, false
+		case slices.ContainsFunc(seen, same):
+			d.Entry, d.Voided = entry, false
+		}
+	}
+	return disks
+}
+
+// doubt marks the disks of which nothing but a voided entry told.
+func doubt(custody *policyv1alpha1.Custody, entry int64) {
+	if custody == nil || entry == 0 {
+		return
+	}
+	for i := range custody.Disks {
+		if custody.Disks[i].Entry == entry {
+			custody.Disks[i].Voided = true
+		}
+	}
 }
 
 // replaces says whether a report stands for the whole machine, and not only for what one boot sees of it.

@@ -5,6 +5,7 @@ package registry
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -47,7 +48,11 @@ func (f *fleet) remembered() []disk {
 	if stored == nil || stored.Custody == nil {
 		return nil
 	}
-	return stored.Custody.Disks
+	disks := slices.Clone(stored.Custody.Disks)
+	for i := range disks {
+		disks[i].Entry = 0 // strangers_test.go judges it
+	}
+	return disks
 }
 
 func TestFixedDisksAreRemembered(t *testing.T) {

@@ -71,9 +71,10 @@ func (r *Registry) ofAnother(ctx context.Context, g grant, disk metalprobe.DiskI
 	return "", nil
 }
 
-// hasDisk says that a machine reported a disk, or is remembered to have it.
+// hasDisk says that a machine reported a disk, or is remembered to have it. What a report without a token says, or one of a voided
+// entry, counts for nothing: a stranger could keep the disks of others from being erased.
 func hasDisk(inventory *policyv1alpha1.ServerInventory, disk metalprobe.DiskIdentity) bool {
-	if inventory.Report != nil {
+	if inventory.Report.Believed() {
 		for i := range inventory.Report.Data.Storage {
 			d := &inventory.Report.Data.Storage[i]
 			if sameIdentity(disk, d.RememberedDisk(), d.Model) {
@@ -83,7 +84,7 @@ func hasDisk(inventory *policyv1alpha1.ServerInventory, disk metalprobe.DiskIden
 	}
 	if inventory.Custody != nil {
 		for _, d := range inventory.Custody.Disks {
-			if sameIdentity(disk, d, "") {
+			if !d.Voided && sameIdentity(disk, d, "") {
 				return true
 			}
 		}

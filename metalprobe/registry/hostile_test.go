@@ -203,7 +203,7 @@ func TestARequestThatIsTooLargeIsNotRead(t *testing.T) {
 	}
 }
 
-// Whoever holds connections open, or sends slowly over many, takes his share of them and no more.
+// One source that holds connections open, or sends slowly over many, takes its share of them and no more.
 func TestManyConnectionsOfOneSourceLeaveRoomForTheOthers(t *testing.T) {
 	const most = 16
 	whole := report(uuid, least)
@@ -230,7 +230,7 @@ func TestManyConnectionsOfOneSourceLeaveRoomForTheOthers(t *testing.T) {
 						held = append(held, conn)
 					}
 				}
-				if len(held) != most/connectionShare || refused != most-most/connectionShare {
+				if len(held) != most/2 || refused != most-most/2 {
 					t.Errorf("%d of %d connections are held, %d were refused", len(held), most, refused)
 				}
 				other, _ := p.dial("10.0.0.2:1")
@@ -249,18 +249,5 @@ func TestManyConnectionsOfOneSourceLeaveRoomForTheOthers(t *testing.T) {
 				_ = again.Close()
 			})
 		})
-	}
-}
-
-func TestAllConnectionsTogetherAreBounded(t *testing.T) {
-	c := newConnections(nil, 4)
-	for i, want := range []bool{true, true, true, true, false} {
-		if got := c.enter(prefixOf(fmt.Sprintf("10.0.0.%d:1", i))); got != want {
-			t.Errorf("connection %d: got %v", i, got)
-		}
-	}
-	c.leave(prefixOf("10.0.0.0:1"))
-	if !c.enter(prefixOf("10.0.0.9:1")) || len(c.of) != 4 {
-		t.Errorf("%d open of %v", c.open, c.of)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,11 +43,14 @@ func (r *Registry) phase(request *http.Request) (*answer, *refusal) {
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
+	if printable(report.Phase) == "" {
+		return nil, invalid(errors.New("phase: no character of it can be printed")).about(g.server)
+	}
 	if refused := r.running(g); refused != nil {
 		return nil, refused
 	}
 	now := r.options.Now()
-	next := policyv1alpha1.AgentPhase{Entry: g.entry, Name: report.Phase, Detail: report.Detail, Percent: report.Percent,
+	next := policyv1alpha1.AgentPhase{Entry: g.entry, Name: printable(report.Phase), Detail: printable(report.Detail), Percent: report.Percent,
 		Since: metav1.NewMicroTime(now), ReceivedAt: metav1.NewMicroTime(now)}
 	due := time.Time{}
 	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
@@ -64,6 +69,20 @@ func (r *Registry) phase(request *http.Request) (*answer, *refusal) {
 		return nil, refused.about(g.server)
 	}
 	return accepted(http.StatusOK, changed), nil
+}
+
+// printable leaves out what a terminal would obey, such as escape sequences and marks that turn the direction of a text. A line break
+// becomes a space.
+func printable(text string) string {
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		switch {
+		case unicode.IsSpace(c):
+			return ' '
+		case unicode.IsPrint(c):
+			return c
+		}
+		return -1
+	}, text))
 }
 
 // storePhase stores a phase that is due, and says when it will be where it is not. Due are the first phase of an entry, one that

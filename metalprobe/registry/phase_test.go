@@ -3,12 +3,14 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,4 +129,40 @@ func serve(t *testing.T, f *fleet) string {
 	server := httptest.NewServer(f.registry)
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+func TestThePhaseThatIsStoredCommandsNoTerminal(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase, detail string
+		want          string // name and detail as stored; empty where it is refused
+	}{
+		"an escape sequence":                   {"wipe\x1b[2J", "\x1b]0;gone\x07disk 1", "wipe[2J|]0;gonedisk 1"},
+		"line breaks":                          {"wipe\r\nok", "a\n\tb", "wipe  ok|a  b"},
+		"C1 controls and a turn of direction":  {"wi\u009bpe", "a\u202eb\u2066c", "wipe|abc"},
+		"words of other alphabets stay":        {"löschen", "диск 1, 50 %", "löschen|диск 1, 50 %"},
+		"a name without any printed character": {"\x1b\x07 ", "x", ""},
+	} {
+		f := newFleet(t, nil)
+		body, err := json.Marshal(map[string]string{"systemUUID": uuid, "phase": c.phase, "detail": c.detail})
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, got := f.do("POST", "/phase", "mine", string(body)).Code, ""
+		if i := f.inventory(uuid); i != nil && i.Phase != nil {
+			got = i.Phase.Name + "|" + i.Phase.Detail
+		}
+		if got != c.want || (c.want == "") != (code == http.StatusUnprocessableEntity) {
+			t.Errorf("%s: %d, stored %q, want %q", name, code, got, c.want)
+		}
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	f.Add("wipe\x1b[2J\u202e\xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := printable(text)
+		if len(got) > 3*len(text) || strings.ContainsFunc(got, func(c rune) bool { return c != ' ' && !unicode.IsPrint(c) }) {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/peers"
 	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
@@ -132,6 +133,7 @@ type Registry struct {
 	options Options
 	handler http.Handler
 	sources *sources
+	bodies  *peers.Budget
 	refused *ratelimit.Limiter // of Events
 	unseen  *unseenReports
 	// former holds the owners of tokens that were good, by their hash. A machine that is left running when its entry ends goes
@@ -170,6 +172,7 @@ func New(options Options) (*Registry, error) {
 	r := &Registry{
 		options:  options,
 		sources:  newSources(options.PerSource, options.Burst, options.Concurrency),
+		bodies:   peers.NewBudget(bodiesOfAll, bodiesOfOne),
 		requests: requests,
 		phases:   newHeldPhases(),
 		refused:  ratelimit.New(eventPause, maxEventKeys),

@@ -40,7 +40,8 @@ func redone(ctx context.Context, r *Registry, g grant, stored *policyv1alpha1.Se
 		}
 	case has:
 		return r.heldBack(fmt.Sprintf("the sink has record %s already, which the cluster does not know: the cluster's store was restored. "+
-			"Run metalaw restored, compare, and bring the machine's records back from the sink", record.Name(uuid, next))).about(g.server)
+			"Run metalaw restored, compare, and bring the machine's records back from the sink. If they are of another cluster, "+
+			"move them out of the sink", record.Name(uuid, next))).about(g.server)
 	}
 	r.unrecorded.Add(entry, true)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/metalaw/metalaw/internal/peers"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -23,30 +24,45 @@ type answer struct {
 // endpoint answers one kind of request: exactly one of the two is set.
 type endpoint func(request *http.Request) (*answer, *refusal)
 
+// route is an endpoint and what it needs of a request.
+type route struct {
+	serve endpoint
+	// body says that it reads the body, and allow which servers need no token; nil: none.
+	body  bool
+	allow Allow
+}
+
+// wants says that the body of a request is worth reading: no server would accept one without a token that must have one.
+func (to route) wants(request *http.Request) bool {
+	_, shown := presented(request)
+	return to.body && (shown || to.allow != nil)
+}
+
 func (r *Registry) routes() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, serve := range map[string]endpoint{
-		"POST /register":        r.register,
-		"GET /systems/{uuid}":   r.system,
-		"DELETE /delete/{uuid}": r.remove,
-		"POST /bootstate":       r.bootState,
-		"GET /wipe/{uuid}":      r.wipeStatus,
-		"POST /wipe":            r.wipe,
-		"POST /phase":           r.phase,
+	allow := r.options.AllowUnauthenticated
+	for pattern, to := range map[string]route{
+		"POST /register":        {serve: r.register, body: true, allow: allow},
+		"GET /systems/{uuid}":   {serve: r.system},
+		"DELETE /delete/{uuid}": {serve: r.remove},
+		"POST /bootstate":       {serve: r.bootState, body: true, allow: r.options.AllowUnauthenticatedBootState},
+		"GET /wipe/{uuid}":      {serve: r.wipeStatus},
+		"POST /wipe":            {serve: r.wipe, body: true},
+		"POST /phase":           {serve: r.phase, body: true, allow: allow},
 	} {
-		mux.Handle(pattern, r.guarded(pattern, serve))
+		mux.Handle(pattern, r.guarded(pattern, to))
 	}
-	mux.Handle("/", r.guarded("other", func(*http.Request) (*answer, *refusal) {
+	mux.Handle("/", r.guarded("other", route{serve: func(*http.Request) (*answer, *refusal) {
 		return nil, notFound("no such endpoint")
-	}))
+	}}))
 	return mux
 }
 
 // guarded limits, serves, answers and counts.
-func (r *Registry) guarded(name string, serve endpoint) http.Handler {
+func (r *Registry) guarded(name string, to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
-		given, refused := r.limited(w, request, serve)
+		given, refused := r.limited(w, request, to)
 		if refused == nil {
 			r.requests.WithLabelValues(name, string(given.outcome)).Inc()
 			write(w, given.status, given.body)
@@ -77,14 +93,25 @@ func (r *Registry) guarded(name string, serve endpoint) http.Handler {
 	})
 }
 
-func (r *Registry) limited(w http.ResponseWriter, request *http.Request, serve endpoint) (*answer, *refusal) {
-	leave, refused := r.sources.enter(request.Context(), request.RemoteAddr, r.options.Now())
+// limited counts a request, reads its body, and serves it once it is its turn.
+func (r *Registry) limited(w http.ResponseWriter, request *http.Request, to route) (*answer, *refusal) {
+	from, refused := r.sources.count(request.RemoteAddr, r.options.Now())
+	if refused != nil {
+		return nil, refused
+	}
+	if to.wants(request) {
+		done, refused := readBody(w, request, r.bodies.Share(peers.Of(request.RemoteAddr)))
+		if refused != nil {
+			return nil, refused
+		}
+		defer done()
+	}
+	leave, refused := r.sources.turn(request.Context(), from)
 	if refused != nil {
 		return nil, refused
 	}
 	defer leave()
-	request.Body = http.MaxBytesReader(w, request.Body, metalprobe.MaxBody)
-	return serve(request)
+	return to.serve(request)
 }
 
 func (r *Registry) note(name string, request *http.Request, refused *refusal) {
@@ -92,7 +119,7 @@ func (r *Registry) note(name string, request *http.Request, refused *refusal) {
 	if refused.server != nil {
 		server = refused.server.Name
 	}
-	log := r.options.Log.With("endpoint", name, "outcome", refused.outcome, "server", server, "source", prefixOf(request.RemoteAddr).String())
+	log := r.options.Log.With("endpoint", name, "outcome", refused.outcome, "server", server, "source", peers.Of(request.RemoteAddr).String())
 	switch {
 	case refused.err != nil:
 		log.Error("probe report not served", "error", refused.err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/metalaw/metalaw/internal/peers"
 )
 
 const (
@@ -84,7 +86,7 @@ func (r *Registry) Start(ctx context.Context) error {
 			return fmt.Errorf("probe registry: %w", err)
 		}
 	}
-	listener = newConnections(listener, r.options.Connections)
+	listener = peers.Listen(listener, r.options.Connections)
 	server := &http.Server{
 		Handler:           r,
 		ReadHeaderTimeout: headerTime,

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -155,18 +154,25 @@ func TestEveryUnauthorizedAnswerTakesTheSameTime(t *testing.T) {
 func TestOneSourceTakesOnlyItsShareOfTheTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSources(1000, 1000, 8)
+		enter := func(remote string) (func(), *refusal) {
+			from, refused := s.count(remote, start)
+			if refused != nil {
+				t.Fatal(refused.message)
+			}
+			return s.turn(t.Context(), from)
+		}
 		var leaves []func()
 		for range 2 { // a quarter of eight
-			leave, refused := s.enter(t.Context(), "10.0.0.1:1", start)
+			leave, refused := enter("10.0.0.1:1")
 			if refused != nil {
 				t.Fatal(refused.message)
 			}
 			leaves = append(leaves, leave)
 		}
-		if _, refused := s.enter(t.Context(), "10.0.0.1:2", start); refused == nil || refused.status != http.StatusServiceUnavailable {
+		if _, refused := enter("10.0.0.1:2"); refused == nil || refused.status != http.StatusServiceUnavailable {
 			t.Error("the third at once of one source was served")
 		}
-		leave, refused := s.enter(t.Context(), "10.0.0.2:1", start)
+		leave, refused := enter("10.0.0.2:1")
 		if refused != nil {
 			t.Fatal("another source was held off")
 		}
@@ -177,34 +183,6 @@ func TestOneSourceTakesOnlyItsShareOfTheTurns(t *testing.T) {
 			t.Errorf("%d turns were not given back", len(s.turns))
 		}
 	})
-}
-
-func TestTheMemoryOfSourcesIsBounded(t *testing.T) {
-	s := newSources(1, 1, 8)
-	for i := range maxSources + 10 {
-		s.find(prefixOf(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255)), start)
-	}
-	if len(s.known) != maxSources {
-		t.Errorf("%d sources are known", len(s.known))
-	}
-	s.find(prefixOf("192.0.2.1:1"), start.Add(time.Minute))
-	if len(s.known) != 1 {
-		t.Errorf("%d sources are known after the others fell silent", len(s.known))
-	}
-}
-
-func TestSourcesAreIPv4AddressesAndIPv6Networks(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.7:1234":        "192.0.2.7/32",
-		"[::ffff:192.0.2.7]:1":  "192.0.2.7/32",
-		"[2001:db8::1:2:3:4]:1": "2001:db8::/64",
-		"[fe80::1%eth0]:1":      "fe80::/64",
-		"@unix":                 "invalid Prefix",
-	} {
-		if got := prefixOf(remote).String(); got != want {
-			t.Errorf("%s: got %s, want %s", remote, got, want)
-		}
-	}
 }
 
 func FuzzRegister(f *testing.F) {

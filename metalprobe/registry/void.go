@@ -24,6 +24,7 @@ func void(stored *policyv1alpha1.ServerInventory, g grant) bool {
 		return false
 	}
 	e.Voided = true
+	doubt(stored.Custody, g.entry)
 	if report := stored.Report; report != nil && report.Entry == g.entry {
 		report.Voided = true
 	}

@@ -66,7 +66,8 @@ func otherMachine(a, b *version) bool {
 
 func matters(a, b *index.Record) bool {
 	if a.State.Claimed != b.State.Claimed || a.State.State != b.State.State || a.State.Unclaimable != b.State.Unclaimable ||
-		a.State.Deleting != b.State.Deleting || a.State.Dirty != b.State.Dirty || a.State.InService != b.State.InService {
+		a.State.Deleting != b.State.Deleting || a.State.Dirty != b.State.Dirty || a.State.InService != b.State.InService ||
+		a.State.Parking != b.State.Parking {
 		return true
 	}
 	if a.Holder.UID != b.Holder.UID || a.Holder.Ended != b.Holder.Ended || a.Holder.Kept != b.Holder.Kept {

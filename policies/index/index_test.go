@@ -96,6 +96,9 @@ func TestOnlyWhatMattersToClaimsWakes(t *testing.T) {
 		{"a label", nil, []func(*v1alpha1.Server){labelled("k", "v")}, true},
 		{"a taint", nil, []func(*v1alpha1.Server){func(s *v1alpha1.Server) { s.Spec.Taints = []v1alpha1.Taint{{Key: "k"}} }}, true},
 		{"a cordon", nil, []func(*v1alpha1.Server){func(s *v1alpha1.Server) { s.Spec.Unclaimable = true }}, true},
+		{"a request to park", nil, []func(*v1alpha1.Server){func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ParkRequestedAnnotation: "{}"}
+		}}, true},
 		{"a reference that is gone", []func(*v1alpha1.Server){writtenFor("c", "u")}, nil, true},
 		{"the locator light", nil, []func(*v1alpha1.Server){func(s *v1alpha1.Server) { s.Spec.IndicatorLED = "Lit" }}, false},
 	} {

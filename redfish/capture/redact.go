@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/metalaw/metalaw/internal/redact"
 )
 
 // identifying are keys whose text identifies a part, a machine or its owner, in lower case.
@@ -20,9 +22,6 @@ var identifying = []string{
 	"domainname", "emailaddress", "iqn", "initiatorname", "durablename", "wwn", "wwpn", "wwnn",
 	"associatednetworkaddresses", "permanentaddress",
 }
-
-// secret are keys whose text is never kept, in lower case.
-var secret = []string{"password", "token", "community", "encryptionkey", "authenticationkey", "certificatestring", "secret", "privatekey"}
 
 var (
 	uuidPattern = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
@@ -40,28 +39,56 @@ func tells(value string) bool {
 	return len(value) >= shortest && strings.ContainsAny(value, "0123456789")
 }
 
+// WithoutSecrets takes out what internal/redact knows as secrets, and keeps what identifies.
+func (t Tree) WithoutSecrets() (Tree, error) {
+	documents, secrets, err := t.documents()
+	if err != nil {
+		return nil, err
+	}
+	kept := Tree{}
+	for uri, document := range documents {
+		text, err := json.MarshalIndent(secrets.EverywhereIn(document), "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", uri, err)
+		}
+		kept[secrets.Everywhere(uri)] = text
+	}
+	return kept, nil
+}
+
+// documents decodes the resources without their secrets.
+func (t Tree) documents() (map[string]any, *redact.Redactor, error) {
+	secrets, documents := &redact.Redactor{}, map[string]any{}
+	for _, uri := range slices.Sorted(maps.Keys(t)) {
+		var document any
+		if err := json.Unmarshal(t[uri], &document); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", uri, err)
+		}
+		documents[uri] = secrets.Document(document)
+	}
+	return documents, secrets, nil
+}
+
 // Redact replaces serial numbers, UUIDs, MAC and IP addresses, names of hosts and users, and secrets. One value always becomes
 // the same other value of its form, wherever it occurs, also in paths. salt decides which; keep it to be able to compare captures.
 // The maker's part of a MAC address, models, part numbers and versions stay.
 func (t Tree) Redact(salt []byte) (Tree, error) {
+	documents, secrets, err := t.documents()
+	if err != nil {
+		return nil, err
+	}
 	r := &redactor{salt: salt, known: map[string]string{}}
-	documents := map[string]any{}
-	for _, uri := range slices.Sorted(maps.Keys(t)) {
-		var document any
-		if err := json.Unmarshal(t[uri], &document); err != nil {
-			return nil, fmt.Errorf("%s: %w", uri, err)
-		}
+	for _, document := range documents {
 		r.learn("", document)
-		documents[uri] = document
 	}
 	everywhere := r.everywhere()
 	redacted := Tree{}
 	for uri, document := range documents {
-		text, err := json.MarshalIndent(r.replace("", document, everywhere), "", "  ")
+		text, err := json.MarshalIndent(r.replace("", secrets.EverywhereIn(document), everywhere), "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", uri, err)
 		}
-		redacted[r.patterns(everywhere.Replace(uri))] = text
+		redacted[r.patterns(everywhere.Replace(secrets.Everywhere(uri)))] = text
 	}
 	return redacted, nil
 }
@@ -122,9 +149,6 @@ func (r *redactor) replace(key string, value any, everywhere *strings.Replacer) 
 		}
 		return v
 	case string:
-		if is(secret, key) && v != "" {
-			return "redacted"
-		}
 		if other, known := r.known[v]; known && is(identifying, key) {
 			return r.patterns(other)
 		}

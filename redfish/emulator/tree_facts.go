@@ -19,6 +19,8 @@ type treeHost struct {
 	// settings is where @Redfish.Settings leads, if anywhere.
 	settings string
 	power    PowerState
+	// led is the locator light as captured; empty where the tree shows none.
+	led      string
 	identity Identity
 	hardware Hardware
 	nics     []NIC
@@ -61,7 +63,7 @@ func (t *Tree) understand() error {
 }
 
 func (t *Tree) host(uri, target string, body doc) treeHost {
-	h := treeHost{uri: uri, id: path.Base(uri), resetTarget: strings.TrimRight(target, "/"), power: PowerState(text(body, "PowerState"))}
+	h := treeHost{uri: uri, id: path.Base(uri), resetTarget: strings.TrimRight(target, "/"), power: PowerState(text(body, "PowerState")), led: lightOf(body)}
 	if to := linkOf(body, "@Redfish.Settings", "SettingsObject"); to != "" && t.doc(to) != nil {
 		h.settings = t.canonical(to)
 	}

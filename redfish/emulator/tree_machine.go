@@ -40,7 +40,7 @@ func (m *Machine) takeHost(spec *MachineSpec) {
 		return // a machine that the tree does not show: nothing leads to it
 	}
 	h := &t.hosts[n]
-	m.host, m.order, m.override = h, slices.Clone(h.order), h.override
+	m.host, m.order, m.override, m.led = h, slices.Clone(h.order), h.override, h.led
 	m.invented = append(slices.Clone(t.invented), h.invented...)
 	if m.spec.Power == "" {
 		m.spec.Power = h.power

@@ -90,7 +90,7 @@ func getCaptured(x *exchange) answer {
 	return tagged(body)
 }
 
-// getTreeHost serves a host or its settings as they were captured, with the power and boot settings of now.
+// getTreeHost serves a host or its settings as they were captured, with the power, boot settings and light of now.
 func getTreeHost(x *exchange) answer { return tagged(x.treeHostBody(x.machine())) }
 
 func (x *exchange) treeHostBody(m *Machine) doc {
@@ -103,6 +103,7 @@ func (x *exchange) treeHostBody(m *Machine) doc {
 		body["PowerState"] = string(m.stateSince(x.stale))
 	}
 	m.showBoot(object(body, "Boot"))
+	m.showLight(body)
 	if now := fingerprint(body); now != before {
 		retag(body, now)
 	}

@@ -179,6 +179,8 @@ func TestATreeRefusesWhatItDoesNotShow(t *testing.T) {
 		"a value that is not offered":                    {treeHostPath, boot("BootSourceOverrideTarget", "Cd"), "PropertyValueNotInList #/Boot/BootSourceOverrideTarget"},
 		"a value of another type":                        {treeHostPath, boot("BootSourceOverrideEnabled", 1), "PropertyValueTypeError #/Boot/BootSourceOverrideEnabled"},
 		"boot settings that are no object":               {treeHostPath, doc{"Boot": "Pxe"}, "PropertyValueTypeError #/Boot"},
+		"a light that is not shown":                      {treeHostPath, doc{"LocationIndicatorActive": true}, "PropertyUnknown #/LocationIndicatorActive"},
+		"a light of another system":                      {"/redfish/v1/Systems/GPUs", doc{"IndicatorLED": "Lit"}, "PropertyUnknown #/IndicatorLED"},
 		"an order that leaves options out":               {treeHostPath, boot("BootOrder", []string{"B1"}), "PropertyValueError #/Boot/BootOrder"},
 		"a change elsewhere":                             {"/redfish/v1/Systems/GPUs", doc{"PowerState": "Off"}, "PropertyNotWritable #/PowerState"},
 	} {

@@ -59,13 +59,13 @@ func patchCaptured(x *exchange) answer {
 	return x.patchTree(x.bmc.tree.doc(x.path), nil)
 }
 
-// patchTreeHost changes the boot settings of a host, at the host or at its settings resource.
+// patchTreeHost changes the boot settings or the light of a host, at the host or at its settings resource.
 func patchTreeHost(x *exchange) answer {
 	m := x.machine()
 	return x.patchTree(x.treeHostBody(m), m)
 }
 
-// patchTree changes the boot settings of m, all or none; m is nil where nothing can be changed.
+// patchTree changes the boot settings and the light of m, all or none; m is nil where nothing can be changed.
 func (x *exchange) patchTree(shown doc, m *Machine) answer {
 	if refused := x.bmc.tree.manners.condition(x.req, shown); refused != nil {
 		return *refused
@@ -74,29 +74,50 @@ func (x *exchange) patchTree(shown doc, m *Machine) answer {
 	if bad := x.decode(&in); bad != nil {
 		return *bad
 	}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		_, there := shown[name]
-		switch {
-		case strings.HasPrefix(name, "@"):
-		case !there:
-			return propertyUnknown(name, name)
-		case name != "Boot" || m == nil:
-			return propertyReadOnly(name, name)
-		}
+	if refused := unchangeable(in, shown, m != nil); refused != nil {
+		return *refused
 	}
 	boot, isObject := in["Boot"].(doc)
 	if in["Boot"] != nil && !isObject {
 		return wrongType("Boot", "Boot")
 	}
-	if m != nil && isObject {
+	led, refused := treeLight(in, shown)
+	if refused != nil {
+		return *refused
+	}
+	if isObject {
 		if refused := x.changeTreeBoot(m, boot, object(shown, "Boot")); refused != nil {
 			return *refused
 		}
+	}
+	if led != "" {
+		m.led = led
+		m.bmc.notify()
 	}
 	if x.bmc.profile.PatchStatus == http.StatusNoContent {
 		return noContent()
 	}
 	return tagged(x.treeHostBody(m))
+}
+
+// unchangeable refuses the first property that the resource does not show, or that is not emulated for it.
+func unchangeable(in, shown doc, host bool) *answer {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		_, there := shown[name]
+		var refused answer
+		switch {
+		case strings.HasPrefix(name, "@"):
+			continue
+		case !there:
+			refused = propertyUnknown(name, name)
+		case host && slices.Contains([]string{"Boot", indicatorLED, locationIndicatorActive}, name):
+			continue
+		default:
+			refused = propertyReadOnly(name, name)
+		}
+		return &refused
+	}
+	return nil
 }
 
 // changeTreeBoot checks and applies a change of the boot settings that a resource shows.

@@ -104,6 +104,9 @@ func TestTheChartInstallsWhatTheKustomizationsDo(t *testing.T) {
 		"with the boot service": {
 			map[string]any{"createNamespace": true, "boot": map[string]any{"enabled": true}}, []string{"default", "boot"},
 		},
+		"with FeDHCP": {
+			map[string]any{"createNamespace": true, "fedhcp": map[string]any{"enabled": true}}, []string{"default", "fedhcp"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			installed := rendered(t, c.values)
@@ -135,12 +138,19 @@ func TestAValueReachesItsObject(t *testing.T) {
 			func(o objects) any { return container(o)["image"] }, "r.example/metalaw@sha256:00"},
 		"the address of the registry": {map[string]any{"registry": map[string]any{"url": "https://r.example:10000"}},
 			func(o objects) any { return container(o)["args"].([]any)[7] }, "--registry-url=https://r.example:10000"},
+		"who may decide where a password goes": {map[string]any{"credentialUse": "warn"},
+			func(o objects) any { return container(o)["args"].([]any)[8] }, "--credential-use=warn"},
+		"the service account of FeDHCP": {
+			map[string]any{"fedhcp": map[string]any{"enabled": true, "namespace": "dhcp", "serviceAccount": "server"}},
+			func(o objects) any { return o["ClusterRoleBinding/metalaw-fedhcp"]["subjects"] },
+			[]any{map[string]any{"kind": "ServiceAccount", "name": "server", "namespace": "dhcp"}},
+		},
 		"flags": {
 			map[string]any{
 				"registry": map[string]any{"extraDNSNames": []any{"r.example"}}, "probeImage": "probe:1", "bmcCA": "PEM",
 				"extraArgs": []any{"--observe-only"},
 			},
-			func(o objects) any { return container(o)["args"].([]any)[8:] },
+			func(o objects) any { return container(o)["args"].([]any)[9:] },
 			[]any{"--extra-dns-names=r.example", "--probe-image=probe:1", "--bmc-ca-file=/bmc-ca/ca.crt", "--observe-only"},
 		},
 		"the authority of the BMCs": {map[string]any{"bmcCA": "PEM 1\nPEM 2"},
@@ -168,9 +178,21 @@ func TestAValueReachesItsObject(t *testing.T) {
 			},
 			[]any{"--boot-url=https://b:1", "--allow-registries=r.example,s.example", "--x"},
 		},
+		"the boot service sees the addresses of machines": {
+			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "LoadBalancer"}},
+			func(o objects) any {
+				return []any{at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"],
+					at(o["Service/metalaw-media"], "spec")["externalTrafficPolicy"]}
+			},
+			[]any{"Local", "Local"},
+		},
+		"a Service within the cluster has no such policy": {
+			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "ClusterIP"}},
+			func(o objects) any { return at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"] }, nil,
+		},
 		"the manager knows the boot service": {
 			map[string]any{"boot": map[string]any{"enabled": true, "mediaURL": "https://m:2"}},
-			func(o objects) any { return container(o)["args"].([]any)[8] }, "--media-url=https://m:2",
+			func(o objects) any { return container(o)["args"].([]any)[9] }, "--media-url=https://m:2",
 		},
 		"no Namespace, for Helm has made it": {nil,
 			func(o objects) any { return o["Namespace/metalaw-system"] == nil }, true},

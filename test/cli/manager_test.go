@@ -106,9 +106,9 @@ var _ = Describe("The verbs, with the manager at the other end", Ordered, func()
 	It("say in the manager's words why something was refused", func(ctx SpecContext) {
 		newServer(ctx, "m-refused", nil, "")
 		taken(ctx, "m-refused")
-		got := operator.says(ctx, "server", "unpark", "m-refused", "--reason", "INC-1", "--wait")
+		got := operator.says(ctx, "server", "retry", "m-refused", "--reason", "INC-1", "--wait")
 		Expect(got.code).To(Equal(1), got.err)
-		Expect(got.out).To(MatchRegexp(`^m-refused  refused    unpark cannot be used in state \w+\n$`))
+		Expect(got.out).To(MatchRegexp(`^m-refused  refused    retry cannot be used in state \w+\n$`))
 	})
 
 	It("judge by what can be read, for somebody who may not read Events", func(ctx SpecContext) {
@@ -123,7 +123,7 @@ var _ = Describe("The verbs, with the manager at the other end", Ordered, func()
 			newServer(ctx, name, map[string]string{"rack": "blind"}, "")
 			taken(ctx, name)
 		}
-		got := sam.says(ctx, "server", "unpark", "-l", "rack=blind", "--reason", "INC-1", "--yes", "--wait", "--timeout", "9s")
+		got := sam.says(ctx, "server", "retry", "-l", "rack=blind", "--reason", "INC-1", "--yes", "--wait", "--timeout", "9s")
 		Expect(got.code).To(Equal(1), got.err)
 		Expect(got.err).To(And(HavePrefix("why something is refused cannot be read: forbidden: "), ContainSubstring(`it takes the verb "list" on events`)))
 		Expect(strings.Split(strings.TrimSpace(got.out), "\n")).To(HaveLen(4))

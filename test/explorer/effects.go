@@ -146,7 +146,7 @@ func (p *player) releaseClaim(w *World) progress {
 	if !w.Ref {
 		return holds
 	}
-	if !w.Record {
+	if !w.released() {
 		p.breaks(AbsenceIsNotEvidence, "the reference to a claim is cleared that nobody released")
 	}
 	if w.Retain && w.Data != NoData {
@@ -163,13 +163,13 @@ func (p *player) forgetHolder(w *World) progress {
 	if !w.Holder && !w.Record {
 		return holds
 	}
-	if w.Data == HeldData || (w.Data == FormerData && !p.m.waived) {
+	if w.Data == HeldData || (w.Data == FormerData && (w.Grace || !p.m.waived)) {
 		p.breaks(ForgetOnlyWhenClean, "the holder is forgotten whose data is on the disks")
 	}
 	if w.Ref && !w.Record {
 		p.breaks(NeverOnAClaim, "the holder is forgotten whose claim is written on the machine")
 	}
-	w.Holder, w.Record = false, false
+	w.Holder, w.Record, w.Grace = false, false, false
 	return changed
 }
 

@@ -17,6 +17,7 @@ const (
 	reclaimPolicy
 	unclaimable
 	parked
+	wasIn
 	ignored
 	deleting
 	decommission
@@ -37,6 +38,7 @@ const (
 	requestRefused
 	claimBound
 	claimReleased
+	claimEnded
 	claimBinding
 	claimMissing
 	claimPower
@@ -95,6 +97,7 @@ var vocabulary = [factCount]factType{
 	reclaimPolicy: {"server.reclaimPolicy", cel.StringType, []any{"Recycle", "Retain"}},
 	unclaimable:   {"server.unclaimable", cel.BoolType, truths},
 	parked:        {"server.parked", cel.BoolType, truths},
+	wasIn:         {"server.parkedFrom", cel.StringType, []any{"None", "Error", "Released"}},
 	ignored:       {"server.ignored", cel.BoolType, truths},
 	deleting:      {"server.deleting", cel.BoolType, truths},
 	decommission:  {"server.decommission", cel.BoolType, truths},
@@ -116,6 +119,7 @@ var vocabulary = [factCount]factType{
 	requestRefused:       {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
 	claimBound:           {"claim.bound", cel.BoolType, truths},
 	claimReleased:        {"claim.released", cel.BoolType, truths},
+	claimEnded:           {"claim.ended", cel.BoolType, truths},
 	claimBinding:         {"claim.binding", cel.BoolType, truths},
 	claimMissing:         {"claim.missing", cel.BoolType, truths},
 	claimPower:           {"claim.power", cel.StringType, []any{"None", "On", "Off"}},
@@ -168,7 +172,9 @@ func bit(b bool) uint8 {
 func (m *Machine) read(w *World) reading {
 	var r reading
 	r[state], r[age], r[retries], r[marks] = w.State, w.Age, w.Retries, w.Marks
-	r[parked] = bit(w.ParkNote && w.Lost)
+	if r[parked] = bit(w.ParkNote && w.Lost); m.in(w, "Parked") {
+		r[wasIn] = w.From
+	}
 	r[decommission], r[attested] = bit(w.Leaving), bit(w.answered())
 	r[sanitization] = bit(m.waived)
 	r[consented] = bit(w.Consent || m.takesOver)
@@ -180,6 +186,7 @@ func (m *Machine) read(w *World) reading {
 	r[requestRefused] = bit(w.Refused)
 	r.readBMC(w)
 	r.readClaim(w)
+	r[claimEnded] = bit(w.Record && w.Grace && m.powerGoes)
 	r.readReports(w)
 	if w.Op != NoOperation {
 		r[operationName], r[operationEntry] = uint8(w.Op), entryOf(w.OpOld)
@@ -207,7 +214,7 @@ func (r *reading) readBMC(w *World) {
 func (r *reading) readClaim(w *World) {
 	r[claimRefSet], r[reclaimPolicy] = bit(w.Ref), bit(w.Retain)
 	binding := w.Claim == Binding && w.Ref && !w.Record
-	r[claimBound], r[claimReleased], r[claimBinding] = bit(w.bound()), bit(w.Record), bit(binding)
+	r[claimBound], r[claimReleased], r[claimBinding] = bit(w.bound()), bit(w.released()), bit(binding)
 	r[claimMissing] = bit(w.Ref && !w.Record && !w.bound() && !binding)
 	if w.bound() {
 		r[claimPower] = 1 + bit(w.WantsOff)

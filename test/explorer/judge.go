@@ -38,7 +38,8 @@ func (p *player) judgeStop(w *World, byWord bool) {
 	if p.strange(w) {
 		p.breaks(NotAStranger, "a stranger's machine is stopped")
 	}
-	if tenanted(w) && !byWord && !p.consents(w) && w.Op != Park {
+	waits := w.On && w.Runs == Tenant && w.Grace && !p.m.powerGoes // runs on until the grace is over
+	if (tenanted(w) || waits) && !byWord && !p.consents(w) && w.Op != Park {
 		p.breaks(NotInUse, "a tenant's machine is stopped without anybody's word")
 	}
 }
@@ -50,7 +51,7 @@ func (p *player) judgeErase(w *World, what string) {
 		p.breaks(NeverWipeClaimed, what+" while a claim holds the machine")
 	case w.retained():
 		p.breaks(NeverWipeRetained, what+" while the data is retained")
-	case !w.Record || w.Data == HeldData:
+	case !w.released() || w.Data == HeldData:
 		p.breaks(AbsenceIsNotEvidence, what+" and nobody released it")
 	}
 }
@@ -79,7 +80,7 @@ func (p *player) judgeMarks(w *World, clears, sets uint8) {
 	}
 	switch {
 	case clears&w.Marks&dirty == 0:
-	case w.Data == HeldData:
+	case w.Data == HeldData || w.Data == FormerData && !w.released():
 		p.breaks(ClearOnlyReleased, "the machine is called clean, and holds the data of a holder whom nobody released")
 	case w.Data == FormerData && !p.m.waived:
 		p.breaks(ClearOnlyOnProof, "the machine is called clean, and holds a former holder's data")
@@ -91,7 +92,7 @@ func (p *player) judgeOffer(w *World) {
 	if p.m.in(w, "Available") && !w.Ref && w.Seen && !p.consents(w) {
 		p.breaks(HandsOff, "a machine is offered that was found running, and nobody has consented since")
 	}
-	if p.m.in(w, "Available") && !w.Ref && (w.Data == HeldData || (w.Data == FormerData && !p.m.waived)) {
+	if p.m.in(w, "Available") && !w.Ref && (w.Data == HeldData || (w.Data == FormerData && (w.Grace || !p.m.waived))) {
 		p.breaks(NeverOfferDirty, "the machine is offered, and holds a holder's data")
 	}
 }

@@ -3,6 +3,7 @@
 package explorer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +25,8 @@ type Machine struct {
 	markBits  map[string]uint8
 	waived    bool // the bundle waives the wipe
 	takesOver bool // the bundle takes over what it finds running
+	graced    bool // a release takes effect after a while
+	powerGoes bool // the machine need not run on until then
 	readsAge  bool // a definition asks for the age of an entry
 
 	reading    uint8      // the marks that marked() is asked about
@@ -64,7 +67,12 @@ func Load(files map[string][]byte) (*Machine, error) {
 	}
 	m := &Machine{atomNames: map[string]int{}, places: map[string]uint8{}, ages: []time.Duration{0},
 		markBits: map[string]uint8{"Managed": managed, "Dirty": dirty, "Stranger": foreign},
-		waived:   s.Settings.Sanitization == "none", takesOver: s.Settings.FirstSeen == "manage"}
+		waived:   s.Settings.Sanitization == "none", takesOver: s.Settings.FirstSeen == "manage", powerGoes: s.Settings.ReleasePower == "Immediate"}
+	grace, err := time.ParseDuration(cmp.Or(s.Settings.ReleaseGrace, "0s"))
+	if err != nil {
+		return nil, fmt.Errorf("bundle.yaml: releaseGrace: %w", err)
+	}
+	m.graced = grace > 0
 	if m.env, err = m.newEnv(); err != nil {
 		return nil, err
 	}

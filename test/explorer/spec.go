@@ -85,6 +85,8 @@ type settings struct {
 	Settings struct {
 		Sanitization string `yaml:"sanitization"`
 		FirstSeen    string `yaml:"firstSeen"`
+		ReleaseGrace string `yaml:"releaseGrace"`
+		ReleasePower string `yaml:"releasePower"`
 	} `yaml:"settings"`
 }
 

@@ -10,7 +10,7 @@ var claimEvents = []event{
 		could := p.m.in(w, "Available") && !w.Lost && w.reached() && !w.On && !w.Ref && w.Claim == NoClaim && !w.Serviced
 		if could {
 			w.Ref, w.Claim, w.WantsOff = true, Binding, false
-			w.Holder, w.Record = true, false // the record names another holder
+			w.Holder, w.Record, w.Grace = true, false, false // the record names another holder
 		}
 		return could
 	}},
@@ -21,10 +21,22 @@ var claimEvents = []event{
 		}
 		return could
 	}},
-	{"the claim is deleted", true, func(_ *player, w *World) bool {
+	{"the claim is deleted", true, func(p *player, w *World) bool {
 		could := w.Claim == Binding || w.Claim == Bound
 		if could {
 			w.release()
+			w.Grace = p.m.graced
+		}
+		return could
+	}},
+	{"the grace of its release is over", true, func(_ *player, w *World) bool { return flip(&w.Grace, false) }},
+	{"its release is undone", false, func(p *player, w *World) bool {
+		could := w.Grace && w.Ref && w.Boot != Wiper && p.m.accepts(w, "undo-release")
+		if could {
+			w.Record, w.Grace, w.Claim = false, false, Vanished
+			if w.Data == FormerData {
+				w.Data = HeldData
+			}
 		}
 		return could
 	}},
@@ -47,7 +59,7 @@ var claimEvents = []event{
 	{"claim and server are restored as they were before the release", false, func(_ *player, w *World) bool {
 		could := w.Claim == NoClaim && w.Record && w.Holder
 		if could {
-			w.Ref, w.Claim, w.Record = true, Bound, false
+			w.Ref, w.Claim, w.Record, w.Grace = true, Bound, false, false
 			if w.Data == FormerData {
 				w.Data = HeldData
 			}
@@ -57,7 +69,7 @@ var claimEvents = []event{
 	{"a claim and its server are made to name each other by hand", false, func(_ *player, w *World) bool {
 		could := !w.Ref && w.Claim == NoClaim && w.Data == NoData
 		if could {
-			w.Ref, w.Claim, w.Record, w.Holder, w.WantsOff, w.Agreed = true, Bound, false, true, false, false
+			w.Ref, w.Claim, w.Record, w.Grace, w.Holder, w.WantsOff, w.Agreed = true, Bound, false, false, true, false, false
 		}
 		return could
 	}},

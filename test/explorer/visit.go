@@ -30,7 +30,9 @@ func (p *player) visit(w *World) bool {
 		return true
 	case w.Lost: // a lifecycle begins with a decision, and acts on the next
 		p.judgeParking(w, p.m.states[w.State].name)
-		w.Lost, w.ParkNote = false, p.m.in(w, "Parked")
+		if w.Lost, w.ParkNote = false, p.m.in(w, "Parked"); !w.ParkNote {
+			w.From = 0
+		}
 		w.Marks |= p.m.states[w.State].marks
 		return true
 	}
@@ -63,6 +65,9 @@ func (p *player) look(w *World) {
 	w.Seen = !ours && (w.Seen || (w.reached() && p.strange(w)))
 }
 
+// parkedIn are the words of server.parkedFrom.
+var parkedIn = []string{"None", "Error", "Released"}
+
 // move takes a server to another state, which is a new entry: what was prepared or proved for the former one is old.
 func (p *player) move(w *World, x *exit) {
 	p.moves++
@@ -81,6 +86,12 @@ func (p *player) move(w *World, x *exit) {
 		w.Data = NoData // the bundle says that it is nobody's any more
 	}
 	w.Marks = w.Marks&^x.clears | to.marks
+	switch {
+	case to.name != "Parked":
+		w.From = 0
+	case !w.Lost: // the marker of a lost status keeps it
+		w.From = uint8(max(0, slices.Index(parkedIn, p.m.states[w.State].name)))
+	}
 	w.State, w.Lost = x.to, false
 	w.ParkNote = p.m.in(w, "Parked")
 	switch {

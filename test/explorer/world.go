@@ -11,12 +11,14 @@ type World struct {
 	Age     uint8 // index of the last deadline that passed in this entry
 	Retries uint8
 	Marks   uint8
-	Lost    bool // the status is gone, and the lifecycle begins anew
+	Lost    bool  // the status is gone, and the lifecycle begins anew
+	From    uint8 // where it was parked: 1 in Error, 2 in Released, 0 elsewhere
 	Op      Operation
 	OpOld   bool // asked for in a former entry
 
 	// The Server's spec and annotations.
 	Ref, Retain, Record, Holder, Consent, Serviced, ParkNote bool
+	Grace                                                    bool // of the release that is recorded: it has not taken effect
 	Leaving                                                  bool // to go out of service
 	Attested                                                 bool // a person answers for each disk
 
@@ -156,6 +158,9 @@ const (
 // bound says that both references agree, and that no release is recorded.
 func (w *World) bound() bool { return w.Claim == Bound && w.Ref && !w.Record }
 
+// released says that a release is recorded, and has taken effect.
+func (w *World) released() bool { return w.Record && !w.Grace }
+
 // consented says that nobody holds the machine but who agreed to its maintenance.
 func (w *World) consented() bool { return !w.Ref || w.Record || w.Agreed }
 
@@ -163,7 +168,9 @@ func (w *World) consented() bool { return !w.Ref || w.Record || w.Agreed }
 func (w *World) retained() bool { return w.Ref && w.Retain }
 
 // answered says that a person answers for each disk, and that no holder is known who was not released.
-func (w *World) answered() bool { return w.Attested && (w.Record || !w.Holder && !w.Ref) }
+func (w *World) answered() bool {
+	return w.Attested && (w.released() || !w.Holder && !w.Record && !w.Ref)
+}
 
 // erasing says that an agent is erasing disks at this moment.
 func (w *World) erasing() bool { return w.On && w.Runs == Wiper && w.Wipe == Erasing }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
@@ -214,6 +215,25 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		Eventually(func() error { return impersonated("lab-sres").Create(ctx, other.DeepCopy(), client.DryRunAll) }).
 			Should(refusal(atStage, `bundle "other" would govern in its place`), "what is in force has another name")
 		Expect(impersonated("lab-sres", "rack-sres").Create(ctx, other.DeepCopy(), client.DryRunAll)).To(Succeed())
+	})
+
+	It("keeps authors off the record of the switch-over to maintenances", func(ctx SpecContext) {
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: maintenance.ConsentConfigMap},
+			Data: map[string]string{maintenance.ConsentKey: "2001-01-01T00:00:00Z"}}
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, record.DeepCopy()))).To(Succeed())
+		Expect(ann.Create(ctx, record.DeepCopy())).To(refusal("metadata.name", `user "ann" lacks the verb restore on fleetcontrols`))
+		kept := record.DeepCopy()
+		kept.Data[maintenance.ConsentKey] = "2026-01-01T00:00:00Z"
+		Expect(d.manager.Create(ctx, kept)).To(Succeed())
+		made = append(made, kept)
+		Expect(ann.Update(ctx, record)).To(refusal("metadata.name", "lacks the verb restore"))
+		Expect(ann.Delete(ctx, record)).To(refusal("metadata.name", "lacks the verb restore"))
+		Expect(ann.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("metalaw-system"),
+			client.MatchingFields{"metadata.name": maintenance.ConsentConfigMap})).NotTo(Succeed())
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(kept), record)).To(Succeed())
+		Expect(record.Data).To(HaveKeyWithValue(maintenance.ConsentKey, "2026-01-01T00:00:00Z"))
+		Expect(ann.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: "adm-other"}}, client.DryRunAll)).
+			To(Succeed())
 	})
 
 	It("keeps the content of what was accepted", func(ctx SpecContext) {

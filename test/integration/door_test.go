@@ -55,7 +55,9 @@ func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, addre
 }
 
 // openDoorWith does so with another bundle in force.
-func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{}) *door {
+func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{},
+	edit ...func(*webhooks.Options),
+) *door {
 	GinkgoHelper()
 	Expect(controlPlane.ApplyKustomize(ctx, "config/webhook")).To(Succeed())
 	d := &door{told: &told{}}
@@ -83,13 +85,17 @@ func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(
 	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	fleet, err := informer.Setup(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
-	_, err = webhooks.Setup(mgr, webhooks.Options{
+	options := webhooks.Options{
 		Bundles:   revision.NewStore(mgr.GetClient(), inForce),
 		Fleet:     fleet,
 		Namespace: "metalaw-system",
 		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
 		Registry:  prometheus.NewRegistry(),
-	})
+	}
+	for _, e := range edit {
+		e(&options)
+	}
+	_, err = webhooks.Setup(mgr, options)
 	Expect(err).NotTo(HaveOccurred())
 
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

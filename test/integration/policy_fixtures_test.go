@@ -134,7 +134,7 @@ func apply(ctx context.Context, version, stage string, change func(files map[str
 	for file, data := range shipped {
 		files[file] = string(data)
 	}
-	files["bundle.yaml"] = strings.NewReplacer("name: default", "name: fleet", "version: 1.1.0", "version: "+version).Replace(files["bundle.yaml"])
+	files["bundle.yaml"] = strings.NewReplacer("name: default", "name: fleet", "version: 1.2.0", "version: "+version).Replace(files["bundle.yaml"])
 	if change != nil {
 		change(files)
 	}

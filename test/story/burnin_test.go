@@ -104,7 +104,7 @@ func burnIn(ctx context.Context) *bundle.Bundle {
 		}
 		files[name] = []byte(strings.NewReplacer(halfAnHour, "{rule: BurnedIn, to: Available, after: 3s}",
 			"lifecycle.age: 29m}\n  expect: {stays: true, ensures: []}", "lifecycle.age: 2s}\n  expect: {stays: true, ensures: []}",
-			"version: 1.1.0", "version: 1.2.0").Replace(string(text)))
+			"version: 1.2.0", "version: 1.3.0").Replace(string(text)))
 	}
 	b, report, err := policies.Accept(ctx, files)
 	Expect(err).NotTo(HaveOccurred())

@@ -25,7 +25,7 @@ func wiping(version string, pairs ...string) *bundle.Bundle {
 		Expect(strings.Count(text, pairs[i])).To(Equal(1), "the shipped bundle says %q once", pairs[i])
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	files["bundle.yaml"] = []byte(strings.Replace(text, "\nversion: 1.1.0\n", "\nversion: "+version+"\n", 1))
+	files["bundle.yaml"] = []byte(strings.Replace(text, "\nversion: 1.2.0\n", "\nversion: "+version+"\n", 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())

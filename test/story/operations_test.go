@@ -51,7 +51,7 @@ var _ = Describe("Operations asked for by annotation", func() {
 		m := theWorld.available(ctx)
 		name := serverOf(m)
 		before := theWorld.fleet.LastWrite()
-		operate(ctx, name, v1alpha1.OperationUnpark)
+		operate(ctx, name, v1alpha1.OperationRetry)
 		Eventually(eventReasons(ctx, name)).Should(ContainElement("OperationRefused"))
 		Eventually(func() map[string]string { return getServer(ctx, name).Annotations }).ShouldNot(HaveKey(v1alpha1.OperationAnnotation))
 		operate(ctx, name, "explode")

@@ -19,12 +19,12 @@ import (
 var _ = Describe("A promoted bundle", func() {
 	It("is adopted by a server at rest, and one relabel goes back", func(ctx SpecContext) {
 		name := serverOf(theWorld.available(ctx))
-		Expect(revisionOf(ctx, name)()).To(HavePrefix("default-1.1.0-"))
+		Expect(revisionOf(ctx, name)()).To(HavePrefix("default-1.2.0-"))
 		promote(ctx, "fleet")
 		Eventually(revisionOf(ctx, name)).Should(HavePrefix("fleet-1.1.0-"))
 		Expect(state(ctx, name)()).To(Equal("Available/Off"))
 		promote(ctx, "default") // the built-in one is promoted like any other
-		Eventually(revisionOf(ctx, name)).Should(HavePrefix("default-1.1.0-"))
+		Eventually(revisionOf(ctx, name)).Should(HavePrefix("default-1.2.0-"))
 	})
 })
 

@@ -49,7 +49,7 @@ func variantOf(file string, replace ...string) *bundle.Bundle {
 	}
 	files[file] = []byte(text)
 	version := fmt.Sprintf("version: 2.%d.0", variants.Add(1))
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.1.0", version, 1))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", version, 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())

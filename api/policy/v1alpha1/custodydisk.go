@@ -24,6 +24,9 @@ func (d CustodyDisk) Key() DiskKey {
 	return DiskKey{}
 }
 
+// Believed says that a report came with a token, and that its entry was not voided. Another report says nothing of other machines.
+func (r *ProbeReport) Believed() bool { return r != nil && !r.Unauthenticated && !r.Voided }
+
 // RememberedDisk is what custody keeps of a disk that an agent reported.
 func (d *BlockDevice) RememberedDisk() CustodyDisk {
 	return CustodyDisk{

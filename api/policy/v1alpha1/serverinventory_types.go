@@ -218,6 +218,14 @@ type CustodyDisk struct {
 	// removable says that it is a removable medium, which a wipe erases only under wipe.removable: Erase.
 	// +optional
 	Removable bool `json:"removable,omitempty"`
+	// entry is the lifecycle entry whose agent first told of the disk; absent where that is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry,omitempty"`
+	// voided says that nothing but a voided entry told of the disk. A wipe of this machine has to cover it all the same, and it keeps
+	// no other machine from erasing a disk.
+	// +optional
+	Voided bool `json:"voided,omitempty"`
 }
 
 // Holder is a claim that held a machine.

@@ -35,6 +35,7 @@ var parts = []part{
 	{folder: "default"},
 	{folder: "prometheus", when: ".Values.monitoring.enabled"},
 	{folder: "boot", when: ".Values.boot.enabled"},
+	{folder: "fedhcp", when: ".Values.fedhcp.enabled"},
 }
 
 const header = "# Made from the kustomizations by `go generate ./config`; a change here is lost.\n"

@@ -54,6 +54,8 @@ var settings = []setting{
 		{path: inManager("image"), want: "metalaw:latest", template: "{{ .Values.image | quote }}"},
 		{path: inManager("args", 7), want: "--registry-url=" + registry,
 			template: `{{ printf "--registry-url=%s" .Values.registry.url | quote }}`},
+		{path: inManager("args", 8), want: "--credential-use=on",
+			template: `{{ printf "--credential-use=%s" .Values.credentialUse | quote }}`},
 		{path: inManager("args", -1), template: `{{- range .Values.registry.extraDNSNames }}
 - {{ printf "--extra-dns-names=%s" . | quote }}
 {{- end }}
@@ -95,9 +97,13 @@ var settings = []setting{
 {{- end }}`},
 		{path: inPod("imagePullSecrets"), template: pullSecrets},
 	}},
-	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot")},
-	{object: "Service/metalaw-media", places: serviceFor(".Values.boot")},
-	{object: "Service/metalaw-registry", places: serviceFor(".Values.registry")},
+	{object: "ClusterRoleBinding/metalaw-fedhcp", places: []place{
+		{path: []any{"subjects", 0, "name"}, want: "fedhcp", template: "{{ .Values.fedhcp.serviceAccount | quote }}"},
+		{path: []any{"subjects", 0, "namespace"}, want: "fedhcp", template: "{{ .Values.fedhcp.namespace | quote }}"},
+	}},
+	{object: "Service/metalaw-boot", places: serviceFor(".Values.boot", showsAddresses)},
+	{object: "Service/metalaw-media", places: serviceFor(".Values.boot", showsAddresses)},
+	{object: "Service/metalaw-registry", places: serviceFor(".Values.registry", "")},
 }
 
 const pullSecrets = `{{- with .Values.imagePullSecrets }}
@@ -105,11 +111,17 @@ imagePullSecrets:
 {{- toYaml . | nindent 6 }}
 {{- end }}`
 
-// serviceFor lets values make a Service reachable from outside the cluster.
-func serviceFor(values string) []place {
+// showsAddresses keeps the addresses of machines and BMCs, to which the boot service binds what it serves.
+const showsAddresses = `
+{{- if ne . "ClusterIP" }}
+externalTrafficPolicy: Local
+{{- end }}`
+
+// serviceFor lets values make a Service reachable from outside the cluster. more is what such a Service has besides.
+func serviceFor(values, more string) []place {
 	return []place{
 		{path: []any{"spec", "type"}, template: "{{- with " + values + `.serviceType }}
-type: {{ . }}
+type: {{ . }}` + more + `
 {{- end }}`},
 		{path: []any{"metadata", "annotations"}, template: "{{- with " + values + `.serviceAnnotations }}
 annotations:

@@ -39,8 +39,10 @@ func Next(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory, now met
 		return Step{Server: true, Annotation: restored.Doubted}
 	case value == restored.Confirmed:
 		return confirmed(s, d, now)
-	case value == restored.Inspect && d == nil: // the inspection ended it
+	case value == restored.Inspect && d == nil && inspected(s): // the inspection ended it
 		return Step{Server: true}
+	case value == restored.Inspect && d == nil: // an older build, or a restore from a backup, lost the inventory's part
+		return Step{Server: true, Annotation: restored.Doubted}
 	case value == restored.Inspect && d.InspectSince == nil:
 		return Step{Server: true, Annotation: restored.Doubted}
 	case value == restored.Inspect:
@@ -49,6 +51,11 @@ func Next(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory, now met
 		return Step{Inventory: true, Doubt: taken(s, now)}
 	}
 	return Step{}
+}
+
+// inspected says that an inspection was begun for a doubt about this Server.
+func inspected(s *v1alpha1.Server) bool {
+	return s.Status.Lifecycle != nil && s.Status.Lifecycle.RestoredInspection != nil
 }
 
 // confirmed ends the doubt about a server that a claim or its end tells of, and about one that is left to itself. Any other is

@@ -26,6 +26,9 @@ func TestHowADoubtIsKeptAndEnded(t *testing.T) {
 	released := func(s *v1alpha1.Server) {
 		s.Annotations[v1alpha1.ClaimUIDAnnotation], s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u", "u"
 	}
+	inspected := func(s *v1alpha1.Server) {
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{RestoredInspection: &before}
+	}
 	in := func(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 		return func(s *v1alpha1.Server) { s.Status.State = state }
 	}
@@ -50,7 +53,8 @@ func TestHowADoubtIsKeptAndEnded(t *testing.T) {
 		"confirmed, free, and never taken in":           {restored.Confirmed, nil, in("Available"), Step{Inventory: true, Doubt: begins, Server: true, Annotation: restored.Inspect}},
 		"confirmed, free, and crashed in between":       {restored.Confirmed, asked, in("Available"), Step{Server: true, Annotation: restored.Inspect}},
 		"to be inspected":                               {restored.Inspect, asked, nil, Step{}},
-		"inspected":                                     {restored.Inspect, nil, nil, Step{Server: true}},
+		"inspected":                                     {restored.Inspect, nil, inspected, Step{Server: true}},
+		"to be inspected, and the inventory lost it":    {restored.Inspect, nil, nil, Step{Server: true, Annotation: restored.Doubted}},
 		"to be inspected by a user's word":              {restored.Inspect, stands, nil, Step{Server: true, Annotation: restored.Doubted}},
 	} {
 		t.Run(name, func(t *testing.T) {

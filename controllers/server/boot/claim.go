@@ -14,6 +14,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/orphaned"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -52,22 +53,44 @@ type Owner struct {
 	// Purpose is what the boot is for, and Spec what it boots.
 	Purpose string
 	Spec    v1alpha1.ServerBootConfigurationSpec
+	// Ignition is the value of BootIgnitionAnnotation; empty serves the ignition always.
+	Ignition string
 	// Remedy is what to do where another object has the name.
 	Remedy string
 }
 
-// OfClaim is a claim, as the owner of the boot that it asks for.
-func OfClaim(s *v1alpha1.Server, claim *v1alpha1.ServerClaim) Owner {
+// OfClaim is a claim, as the owner of the boot that it asks for. ignition is boot.ignition of the bundle.
+func OfClaim(s *v1alpha1.Server, claim *v1alpha1.ServerClaim, ignition string) Owner {
 	spec := v1alpha1.ServerBootConfigurationSpec{Image: claim.Spec.Image, IgnitionSecretRef: claim.Spec.IgnitionSecretRef.DeepCopy()}
 	spec.ServerRef.Name = s.Name
-	return Owner{Object: claim, Kind: "ServerClaim", Called: "claim", Purpose: v1alpha1.BootPurposeClaim, Spec: spec,
+	owner := Owner{Object: claim, Kind: "ServerClaim", Called: "claim", Purpose: v1alpha1.BootPurposeClaim, Spec: spec,
 		Remedy: "delete it, or claim under another name"}
+	if ignition == bundle.IgnitionUntilFirstSign {
+		owner.Ignition = v1alpha1.IgnitionUntilFirstSign
+	}
+	return owner
 }
 
 // Owns says that a boot configuration is the owner's, whoever wrote it.
 func (o Owner) Owns(b *v1alpha1.ServerBootConfiguration) bool {
 	owner := metav1.GetControllerOf(b)
 	return owner != nil && owner.Kind == o.Kind && owner.UID == o.GetUID()
+}
+
+// asked says that a boot configuration is what the owner asks for. The annotation of one that is left alone stays as it is.
+func (o Owner) asked(b *v1alpha1.ServerBootConfiguration) bool {
+	marked := b.Annotations[v1alpha1.BootIgnitionAnnotation] == o.Ignition || v1alpha1.Ignored(b)
+	return marked && equality.Semantic.DeepEqual(b.Spec, o.Spec)
+}
+
+// put makes a boot configuration what the owner asks for.
+func (o Owner) put(b *v1alpha1.ServerBootConfiguration) *v1alpha1.ServerBootConfiguration {
+	b.Spec = *o.Spec.DeepCopy()
+	delete(b.Annotations, v1alpha1.BootIgnitionAnnotation)
+	if o.Ignition != "" {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.BootIgnitionAnnotation, o.Ignition)
+	}
+	return b
 }
 
 // OwnedInput is everything that a decision about the boot configuration of an owner depends on. ForOwner changes none of it.
@@ -83,7 +106,7 @@ type OwnedInput struct {
 // Stands says that a boot configuration is the owner's, as the owner asks.
 func (in OwnedInput) Stands() bool {
 	return in.Found != nil && in.Found.Namespace == in.Owner.GetNamespace() && in.Found.Name == in.Owner.GetName() &&
-		equality.Semantic.DeepEqual(in.Found.Spec, in.Owner.Spec) && policies.Armed(in.Found)
+		in.Owner.asked(in.Found) && policies.Armed(in.Found)
 }
 
 // ForOwner keeps the boot configuration of an owner as the owner asks. A change of what it boots is carried over, and
@@ -92,10 +115,10 @@ func (in OwnedInput) Stands() bool {
 func ForOwner(in OwnedInput) Output {
 	found, owner := in.Found, in.Owner
 	if found == nil {
-		return Output{Step: Create, Boot: &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(),
-			Name: owner.GetName(), Annotations: Annotations(in.Server, owner.Purpose)}, Spec: *owner.Spec.DeepCopy()}}
+		return Output{Step: Create, Boot: owner.put(&v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{
+			Namespace: owner.GetNamespace(), Name: owner.GetName(), Annotations: Annotations(in.Server, owner.Purpose)}})}
 	}
-	stands := in.Updated || equality.Semantic.DeepEqual(found.Spec, owner.Spec)
+	stands := in.Updated || owner.asked(found)
 	lost := orphaned.Boot(found, owner.Purpose, in.Server) && !v1alpha1.Ignored(found)
 	switch {
 	case !owner.Owns(found) && !lost:
@@ -113,9 +136,7 @@ func ForOwner(in OwnedInput) Output {
 			"the annotation %s to be removed from the boot configuration %s/%s, which differs from what the %s asks for and is left alone",
 			v1alpha1.IgnoredBy(found), found.Namespace, found.Name, owner.Called), 0)}
 	case !stands:
-		changed := found.DeepCopy()
-		changed.Spec = *owner.Spec.DeepCopy()
-		return Output{Step: Update, Boot: changed}
+		return Output{Step: Update, Boot: owner.put(found.DeepCopy())}
 	}
 	return handOver(found, owner)
 }

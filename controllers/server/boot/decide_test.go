@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -38,7 +39,7 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web"}}
 	claim.Spec.Image = "os"
 	stands := func(change ...func(*v1alpha1.ServerBootConfiguration)) *v1alpha1.ServerBootConfiguration {
-		b := ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim)}).Boot
+		b := ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim, bundle.IgnitionAlways)}).Boot
 		b.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(claim, v1alpha1.GroupVersion.WithKind("ServerClaim"))}
 		b.Generation, b.Status.State = 1, v1alpha1.ServerBootConfigurationStateReady
 		for _, c := range change {
@@ -52,6 +53,9 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	going := func(b *v1alpha1.ServerBootConfiguration) { b.DeletionTimestamp = &now }
 	older := func(b *v1alpha1.ServerBootConfiguration) { b.Spec.Image = "older" }
 	changed := func(b *v1alpha1.ServerBootConfiguration) { b.Generation = 2 }
+	untilSign := func(b *v1alpha1.ServerBootConfiguration) {
+		b.Annotations[v1alpha1.BootIgnitionAnnotation] = v1alpha1.IgnitionUntilFirstSign
+	}
 	ignored := func(b *v1alpha1.ServerBootConfiguration) {
 		b.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore
 	}
@@ -62,6 +66,9 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	}{
 		"none is there":                            {nil, false, "creates"},
 		"it stands as the claim asks":              {stands(), false, "refers"},
+		"the bundle serves it always again":        {stands(untilSign), false, "updates"},
+		"one that is left alone keeps its mark":    {stands(untilSign, ignored), false, "refers"},
+		"a written mark needs no handing over":     {stands(untilSign), true, "refers"},
 		"another owns the name":                    {stands(ownerless, foreign), false, "fails: " + v1alpha1.ReasonBootConfigurationTaken},
 		"one of our making lost its owner":         {stands(ownerless), false, "replaces"},
 		"it lost its owner and is for another":     {stands(ownerless, older), false, "replaces"},
@@ -76,13 +83,27 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.found.DeepCopy()
-			if got := text(ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim), Found: c.found, Updated: c.updated})); got != c.want {
+			if got := text(ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim, bundle.IgnitionAlways), Found: c.found, Updated: c.updated})); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if !reflect.DeepEqual(before, c.found) {
 				t.Error("the input was changed")
 			}
 		})
+	}
+}
+
+func TestABootSaysHowLongItsIgnitionIsServed(t *testing.T) {
+	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web"}}
+	owner := OfClaim(server(), claim, bundle.IgnitionUntilFirstSign)
+	made := ForOwner(OwnedInput{Server: server(), Owner: owner}).Boot
+	if got := made.Annotations[v1alpha1.BootIgnitionAnnotation]; got != v1alpha1.IgnitionUntilFirstSign {
+		t.Errorf("made with %q", got)
+	}
+	made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(claim, v1alpha1.GroupVersion.WithKind("ServerClaim"))}
+	out := ForOwner(OwnedInput{Server: server(), Owner: OfClaim(server(), claim, bundle.IgnitionAlways), Found: made})
+	if _, has := out.Boot.Annotations[v1alpha1.BootIgnitionAnnotation]; has || out.Step != Update || out.Boot.Annotations[v1alpha1.BootPurposeAnnotation] == "" {
+		t.Errorf("%s, annotations %v", text(out), out.Boot.Annotations)
 	}
 }
 

@@ -29,7 +29,7 @@ func version(t *testing.T, v string) *bundle.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.1.0", "version: "+v, 1))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", "version: "+v, 1))
 	b, _, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
 		t.Fatal(err)

@@ -48,8 +48,11 @@ type Input struct {
 	Move     *Move
 }
 
-// Note is a warning to be told once.
-type Note struct{ Reason, Message string }
+// Note is an event to be told once: a warning unless it is Fine.
+type Note struct {
+	Reason, Message string
+	Fine            bool
+}
 
 // Output is what is to be recorded of operations.
 type Output struct {
@@ -69,14 +72,15 @@ func Decide(in Input) Output {
 	}
 	d.server = in.Server.DeepCopy()
 	d.out.Server = d.server
+	d.dropPark()
 	d.record()
+	d.servePark()
 	return d.out
 }
 
 // concerned says that an operation is asked for or recorded; nothing is copied for any other server.
 func concerned(in Input) bool {
-	_, written := in.Server.Annotations[v1alpha1.OperationAnnotation]
-	return written || in.Move != nil || in.Server.Status.Operation.Active()
+	return in.Move != nil || Stands(in.Server)
 }
 
 // decision is an Output on its way. server is a copy, which may be changed.
@@ -87,7 +91,7 @@ type decision struct {
 }
 
 func (d *decision) note(reason, message string) {
-	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message})
+	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message, Fine: reason == v1alpha1.ReasonParkDeferred})
 }
 
 // record takes in what is asked for, and ends what is done.
@@ -139,6 +143,8 @@ func (d *decision) admitInstead(asked string) {
 	case op.State == v1alpha1.OperationRefused:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
 		d.server.Status.Operation, d.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
+	case former.Name == v1alpha1.OperationPark && d.server.Annotations[v1alpha1.ParkRequestedAnnotation] != "":
+		d.note(v1alpha1.ReasonParkDeferred, fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
 	default:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
 	}
@@ -149,7 +155,15 @@ func (d *decision) admitOperation(asked string) {
 	if d.takesLeave(asked) {
 		return
 	}
+	if why := droppedWhileParked(d.Bundle, s, asked); why != "" {
+		d.note(v1alpha1.ReasonParkedOperationDropped, asked+" is dropped: "+why)
+		d.dropRequest()
+		return
+	}
 	switch {
+	case asked == v1alpha1.OperationPark, asked == v1alpha1.OperationUnpark && !accepts(d.Bundle, s, asked):
+		d.takePark(asked)
+		return
 	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		d.releaseByHand()
 		return

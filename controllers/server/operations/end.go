@@ -24,12 +24,13 @@ func (d *decision) end() {
 		return
 	}
 	switch {
+	case d.endPark():
 	case move.Rule == v1alpha1.RuleAdopted:
 		d.withdraw(fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", d.Bundle.Revision.Name))
 	case move.Rule == v1alpha1.RuleEntryVoided:
 		d.withdraw("two agents with different keys reported for the entry, which ended it; see where the server is now, and ask again")
 	case d.served():
-		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", move.Rule, move.To)+d.recommissioned())
+		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", move.Rule, move.To)+d.recommissioned()+d.undone())
 	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for the machine as it stood then
 		d.withdraw(fmt.Sprintf("%s moved the server to %s before it could be done; ask again if it is still wanted", move.Rule, move.To))
 	case !d.Bundle.Lifecycle.Accepts(move.To, op.Name):
@@ -117,8 +118,7 @@ func (d *decision) undoRelease() {
 		if s.Status.State == v1alpha1.StateReleased {
 			return // a rule leads it back to its claim, and ends the operation
 		}
-		what := fmt.Sprintf("the release was undone; apply the claim %s/%s again with serverRef: {name: %s}", ref.Namespace, ref.Name, s.Name)
-		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
+		d.finish(v1alpha1.OperationSucceeded, said("the release was undone"+d.undone(), op.By, op.Reason))
 	}
 }
 

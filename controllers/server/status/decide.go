@@ -127,19 +127,22 @@ func (r *record) consumeConsent() {
 	}
 }
 
-// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server.
+// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server. The state before the
+// move is kept beside it, for unpark.
 func (r *record) recordParked() {
 	s := r.s
-	if s.Status.Lifecycle == nil {
-		return
-	}
-	_, marked := s.Annotations[v1alpha1.ParkedAnnotation]
-	parked := s.Status.State == v1alpha1.StateParked
-	switch {
-	case parked && !marked:
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ParkedAnnotation, "true")
-	case !parked && marked:
+	switch from := r.Decision.From; {
+	case s.Status.Lifecycle == nil:
+	case s.Status.State != v1alpha1.StateParked:
 		delete(s.Annotations, v1alpha1.ParkedAnnotation)
+		delete(s.Annotations, v1alpha1.PreParkStateAnnotation)
+	case r.Decision.Moves() && from != "":
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.PreParkStateAnnotation, string(from))
+		fallthrough
+	default:
+		if _, marked := s.Annotations[v1alpha1.ParkedAnnotation]; !marked {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ParkedAnnotation, "true")
+		}
 	}
 }
 

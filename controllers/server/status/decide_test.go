@@ -3,10 +3,12 @@
 package status
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,6 +58,38 @@ func TestWhatReadySaysOfAServer(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, s); diff != "" {
 				t.Errorf("the server that it was given was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheMarkerOfAParkedServerGoesWithItsState(t *testing.T) {
+	b, err := policies.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays := engine.Decision{From: "Parked", To: "Parked"}
+	for name, c := range map[string]struct {
+		state    v1alpha1.ServerState
+		before   map[string]string
+		decision engine.Decision
+		want     map[string]string
+	}{
+		"it comes with the move":              {"Parked", nil, engine.Decision{From: "Error", To: "Parked", Rule: "ParkedError"}, map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Error"}},
+		"it stays":                            {"Parked", map[string]string{v1alpha1.ParkedAnnotation: "x", v1alpha1.PreParkStateAnnotation: "Error"}, stays, map[string]string{v1alpha1.ParkedAnnotation: "x", v1alpha1.PreParkStateAnnotation: "Error"}},
+		"it tells a lost status where it was": {"Parked", map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Released"}, engine.Decision{To: "Parked", Rule: "StillParked"}, map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Released"}},
+		"one that was adopted gets it":        {"Parked", nil, stays, map[string]string{v1alpha1.ParkedAnnotation: "true"}},
+		"it goes with the move back":          {"Error", map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Parked", To: "Error", Rule: "UnparkedToError"}, nil},
+		"what another program left goes":      {"Available", map[string]string{v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Available", To: "Available"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{}
+			s.Annotations, s.Status.State = maps.Clone(c.before), c.state
+			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon), Revision: b.Revision.Name}
+			got := Decide(Input{Observation: policies.Observation{Server: s, Now: noon, Settings: b.Settings}, Decision: c.decision,
+				Governance: rollout.Governance{Bundle: b}, Facts: &policies.Facts{}})
+			if diff := cmp.Diff(c.want, got.Server.Annotations, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

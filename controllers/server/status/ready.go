@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
@@ -46,7 +47,7 @@ func (r *record) recordReady() {
 	case r.Gated.Postponed || !r.Outcome.Settled():
 		r.recordWaiting()
 	default:
-		message := r.Decision.Message + releaseWaits(r.s, r.Settings.ReleaseGrace, r.Now, r.CountedNow)
+		message := r.Decision.Message + releaseWaits(r.s, &r.Settings, r.Now, r.CountedNow)
 		r.condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStable, message)
 		r.drop(v1alpha1.ConditionReconciling)
 		r.drop(v1alpha1.ConditionStalled)
@@ -55,7 +56,8 @@ func (r *record) recordReady() {
 
 // releaseWaits says that the claim of a server has ended, and when that takes effect; empty where it does already, or has not ended.
 // The time is as the record says, so that the message stays alike, unless the clock was changed since.
-func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time, clock counted.Time) string {
+func releaseWaits(s *v1alpha1.Server, settings *bundle.Settings, now time.Time, clock counted.Time) string {
+	grace := settings.ReleaseGrace
 	_, left := policies.Released(s, grace, clock)
 	if left == 0 {
 		return ""
@@ -64,8 +66,12 @@ func releaseWaits(s *v1alpha1.Server, grace time.Duration, now time.Time, clock 
 	if at, ok := policies.ReleaseEffective(s, grace); ok && at.Sub(now.Add(left)).Abs() < time.Minute {
 		when = "at " + at.Format(time.RFC3339)
 	}
-	return fmt.Sprintf(" Its claim has ended: the release takes effect %s. Until then metalaw server undo-release %s takes it back.",
-		when, s.Name)
+	power := ""
+	if settings.ReleasePower == bundle.PowerImmediate {
+		power = "the machine is powered off, and "
+	}
+	return fmt.Sprintf(" Its claim has ended: %sthe release takes effect %s. Until then metalaw server undo-release %s takes it back.",
+		power, when, s.Name)
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
@@ -140,7 +146,8 @@ func (r *record) moving() {
 		return
 	}
 	if !r.Outcome.Settled() && r.pendingFor() > WorthTelling {
-		message = fmt.Sprintf("%s Waits in %s: %s", r.Decision.Message, r.Outcome.Effect, r.Outcome.Progress.Message)
+		message = fmt.Sprintf("%s%s Waits in %s: %s", r.Decision.Message, releaseWaits(r.s, &r.Settings, r.Now, r.CountedNow),
+			r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
 	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
 	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server

@@ -115,6 +115,7 @@ func settings(m *markdown, s bundle.Settings) {
 		{code("bmc.tls"), code(s.BMCTLS)},
 		{code("boot.firstWord"), code(s.Boot.FirstWord.String())},
 		{code("boot.mode"), code(s.Boot.Mode)},
+		{code("boot.ignition"), code(s.Boot.Ignition)},
 		{code("boot.withoutOverride"), code(fmt.Sprint(s.Boot.WithoutOverride))},
 		{code("offer.accepts"), code(accepted(&s))},
 		{code("wipe.acceptDriveErase"), code(fmt.Sprint(s.Wipe.AcceptDriveErase))},

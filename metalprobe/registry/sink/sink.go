@@ -106,7 +106,7 @@ func Open(text string) (Sink, error) {
 func line(record *policyv1alpha1.SanitizationRecord) ([]byte, error) {
 	kept := record.DeepCopy()
 	kept.SetGroupVersionKind(policyv1alpha1.GroupVersion.WithKind("SanitizationRecord"))
-	kept.ManagedFields = nil
+	kept.ManagedFields, kept.ResourceVersion, kept.UID, kept.Generation = nil, "", "", 0 // kubectl create takes none of them
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -61,7 +61,7 @@ func captureCommand(flags *access.Flags) *cobra.Command {
 	}
 	how.register(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "archive to write; one that exists is not replaced; named by the time where left out")
-	cmd.Flags().BoolVar(&plain, "keep-identity", false, "keep serial numbers and addresses, for your own tests; never send such an archive")
+	cmd.Flags().BoolVar(&plain, "keep-identity", false, "keep serial numbers and addresses, for your own tests; secrets go all the same; never send such an archive")
 	return cmd
 }
 
@@ -78,14 +78,15 @@ func captured(ctx context.Context, t *terminal.Terminal, endpoint redfish.Endpoi
 	if err != nil {
 		return err
 	}
-	if !plain {
+	if plain {
+		tree, err = tree.WithoutSecrets()
+	} else {
 		salt := make([]byte, 32)
-		if _, err := rand.Read(salt); err != nil {
-			return err
-		}
-		if tree, err = tree.Redact(salt); err != nil {
-			return err
-		}
+		_, _ = rand.Read(salt) // does not fail
+		tree, err = tree.Redact(salt)
+	}
+	if err != nil {
+		return err
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -67,6 +67,9 @@ type view struct {
 	encryption    encryptionState
 	encryptionErr error
 
+	credentialUse    credentialState
+	credentialUseErr error
+
 	maintenance    maintenanceState
 	maintenanceErr error
 
@@ -79,7 +82,7 @@ type view struct {
 
 // checks are all checks, in the order in which trouble is looked for.
 var checks = []func(view) finding{
-	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
+	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption, checkCredentialUse,
 	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
 	checkHidden, checkProtections,
 }
@@ -196,6 +199,8 @@ type managerState struct {
 	RegistryURL   string
 	// Maintenance is the flag --maintenance; empty where the Deployment has no container of the manager.
 	Maintenance string
+	// CredentialUse is the flag --credential-use; empty where the Deployment does not give it.
+	CredentialUse string
 	// Leader is who holds the lease, and Renewed when it was renewed last; zero where there is none.
 	Leader  string
 	Renewed time.Time

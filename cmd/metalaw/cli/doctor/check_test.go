@@ -59,7 +59,7 @@ func healthy(t *testing.T) view {
 		definitions: []definition{{Name: "servers.metal.ironcore.dev", Established: true}},
 		admission:   admission{Refused: true},
 		rights:      []right{{Verb: "get", Resource: "bmcsecrets", Allowed: true}},
-		manager: managerState{Wanted: 2, Ready: 2, Image: "metalaw:1", RegistryURL: "https://registry.example:10000",
+		manager: managerState{Wanted: 2, Ready: 2, Image: "metalaw:1", RegistryURL: "https://registry.example:10000", CredentialUse: "on",
 			Leader: "pod-a", Renewed: noon.Add(-time.Second), LeaseFor: 15 * time.Second},
 		certificate: certificateState{Serving: serving, Authority: authority, Trusted: authority},
 		boots:       []metalv1alpha1.ServerBootConfiguration{boot},

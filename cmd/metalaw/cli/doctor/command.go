@@ -23,7 +23,7 @@ func Command() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check an installation, and say what is wrong and what to do",
 		Long: "Checks CRDs, the manager and its leader, the rights of its service account, certificates, admission, the boot service, BMCs, " +
-			"and whether the API server encrypts BMCSecrets. It shows which maintenances a manager with --maintenance=on would act on, which " +
+			"and whether the API server encrypts BMCSecrets. It lists the subjects that may write where a password goes and lack the right. It shows which maintenances a manager with --maintenance=on would act on, which " +
 			"wait for adoption, and which servers another program holds. It lists servers with storage that no disk shows, and which " +
 			"protections of wipes the revisions in force lack. It stores nothing: admission is asked by a dry run. " +
 			"What your rights do not show is reported as unknown.\n\n" +

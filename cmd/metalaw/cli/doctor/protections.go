@@ -118,22 +118,27 @@ type protection struct {
 	name string
 	has  func(governing) bool
 	// stops says whether it would stop a server, by what is stored of it; known is false where that cannot be told.
-	stops func(*policyv1alpha1.ServerInventory, governing) (stops, known bool)
+	stops func(*metalv1alpha1.Server, *policyv1alpha1.ServerInventory, governing) (stops, known bool)
 }
 
 // protections are in the order in which they are named. Each has what it would stop beside it.
 var protections = []protection{
 	{"wipe.hidden: Fail", func(g governing) bool { return g.wipe.Hidden == bundle.HiddenFail },
-		func(inv *policyv1alpha1.ServerInventory, g governing) (bool, bool) {
+		func(_ *metalv1alpha1.Server, inv *policyv1alpha1.ServerInventory, g governing) (bool, bool) {
 			stops := len(hidden.Last(inv, g.wipe.Excused).Open()) > 0
 			return stops, stops || hidden.Known(inv)
 		}},
 	{"wipe.removable: Erase", func(g governing) bool { return g.wipe.Removable == bundle.RemovableErase },
-		func(inv *policyv1alpha1.ServerInventory, _ governing) (bool, bool) {
+		func(_ *metalv1alpha1.Server, inv *policyv1alpha1.ServerInventory, _ governing) (bool, bool) {
 			return stopsRemovable(inv), hidden.Known(inv)
 		}},
+	{"wipe.identity: Proved", func(g governing) bool { return g.wipe.Identity == bundle.IdentityProved },
+		func(s *metalv1alpha1.Server, inv *policyv1alpha1.ServerInventory, _ governing) (bool, bool) {
+			reason, _ := identityOf(s, map[string]*policyv1alpha1.ServerInventory{s.Spec.SystemUUID: inv})
+			return reason == metalv1alpha1.ReasonMachineUnproven, reason != notKnown
+		}},
 	{"a rule for wipe.excusedOnly", func(g governing) bool { return g.onlyExcused },
-		func(inv *policyv1alpha1.ServerInventory, _ governing) (bool, bool) {
+		func(_ *metalv1alpha1.Server, inv *policyv1alpha1.ServerInventory, _ governing) (bool, bool) {
 			return inv != nil && inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified && excusedOnly(inv.Wipe), true
 		}},
 }
@@ -176,7 +181,7 @@ func checkProtections(v view) finding {
 				continue
 			}
 			without++
-			switch stop, known := one.stops(find(s), g); {
+			switch stop, known := one.stops(s, find(s), g); {
 			case stop:
 				stops = append(stops, s.Name)
 			case !known:

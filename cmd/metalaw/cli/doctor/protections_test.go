@@ -43,7 +43,7 @@ func TestWhatDoctorSaysOfHiddenStorage(t *testing.T) {
 	excused := func(i *policyv1alpha1.ServerInventory) {
 		i.Wipe = &policyv1alpha1.WipeReport{State: "Verified", Skipped: []policyv1alpha1.SkippedDisk{{Path: "/dev/sda", Excused: true}}}
 	}
-	now := governing{bundle.Wipe{Hidden: bundle.HiddenFail, Removable: bundle.RemovableErase}, true}
+	now := governing{bundle.Wipe{Hidden: bundle.HiddenFail, Removable: bundle.RemovableErase, Identity: bundle.IdentityProved}, true}
 	former := governing{wipe: bundle.Wipe{Hidden: bundle.HiddenReport, Removable: bundle.RemovableLeave}}
 	for name, c := range map[string]struct {
 		change func(*view)
@@ -75,6 +75,7 @@ func TestWhatDoctorSaysOfHiddenStorage(t *testing.T) {
 			machine(v, "s5", "now", hides)
 		}, checkProtections, Warned, []string{
 			"wipe.hidden: Fail is not asked for 4 servers, and would stop 1: s1 (not known: 1)",
+			"wipe.identity: Proved is not asked for 4 servers, and would stop none (not known: 4)",
 			"wipe.removable: Erase is not asked for 4 servers, and would stop 1: s2 (not known: 1)",
 			"a rule for wipe.excusedOnly is not asked for 4 servers, and would stop 1: s3 (not known: 0)"}},
 		"a revision does not compile": {func(v *view) { machine(v, "s1", "lost", hides) }, checkProtections, Warned,

@@ -63,6 +63,7 @@ func (r reader) read(ctx context.Context, now time.Time) view {
 	v.bmcsErr = r.List(ctx, &bmcs)
 	v.bmcs = bmcs.Items
 	v.encryption, v.encryptionErr = r.encryption(ctx)
+	v.credentialUse, v.credentialUseErr = r.credentialUse(ctx)
 	v.maintenance, v.maintenanceErr = r.maintenances(ctx)
 	v.protections, v.protectionsErr = r.protections(ctx, v.maintenance.servers)
 	v.identities, v.identitiesErr = r.identities(ctx)
@@ -249,6 +250,9 @@ func (r reader) manager(ctx context.Context) (managerState, error) {
 			}
 			if mode, is := strings.CutPrefix(argument, "--maintenance="); is {
 				state.Maintenance = mode
+			}
+			if mode, is := strings.CutPrefix(argument, "--credential-use="); is {
+				state.CredentialUse = mode
 			}
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -64,7 +66,8 @@ func (v *verdict) know(names []string) (unused []string) {
 }
 
 // unwanted are the conditions that step 5 of docs/from-metal-operator.md wants explained.
-var unwanted = []string{v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch}
+var unwanted = []string{v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch,
+	v1alpha1.ConditionRestoredDoubt}
 
 // check holds the fleet against step 5 of docs/from-metal-operator.md. Before is what the servers were when metal-operator ran; nil
 // where it is not known.
@@ -146,9 +149,13 @@ func (f *fleet) back() verdict {
 			f.noteIgnored(s, &v)
 			continue
 		}
-		f.checkBack(s, policies.KeptDirty(inv), &v)
+		f.checkBack(s, inv, &v)
 	}
 	for name, inv := range f.inventories {
+		if restored.On(inv) != nil && !stands[name] {
+			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is in doubt after a restore and has no Server; metal-operator offers it if a "+
+				"BMC of its shows it", name))
+		}
 		if policies.KeptDirty(inv) && !stands[name] {
 			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is Dirty and has no Server; metal-operator offers it if a BMC of its shows it", name))
 		}
@@ -157,9 +164,13 @@ func (f *fleet) back() verdict {
 	return v
 }
 
-func (f *fleet) checkBack(s *v1alpha1.Server, keptDirty bool, v *verdict) {
+func (f *fleet) checkBack(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, v *verdict) {
+	if restored.Marked(s) || restored.On(inv) != nil {
+		v.add("server", s.Name, "it is in doubt since the cluster's store was restored, and metal-operator does not know that; "+
+			"compare it, then: metalaw restored --confirm %s", s.Name)
+	}
 	const remedy = "have it wiped, or annotate it with " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationIgnoreReconciliation
-	dirty := keptDirty || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
+	dirty := policies.KeptDirty(inv) || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
 	switch state := s.Status.State; {
 	case s.Status.Lifecycle == nil:
 		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first")

@@ -206,6 +206,10 @@ func TestMetalOperatorMayNotHaveAFleetWithDataThatItDoesNotKnowOf(t *testing.T) 
 			verdict{Findings: []finding{{"server", "a", "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it; " + remedy, false}}}},
 		"one without a lifecycle": {[]v1alpha1.Server{left("a", "Available", "Off")}, nil,
 			verdict{Findings: []finding{{"server", "a", "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first", false}}}},
+		"one in doubt after a restore": {[]v1alpha1.Server{left("a", "Available", "Off", ours())},
+			[]client.Object{inventory("a", policyv1alpha1.Custody{Doubt: &policyv1alpha1.RestoredDoubt{}})},
+			verdict{Findings: []finding{{"server", "a", "it is in doubt since the cluster's store was restored, and metal-operator " +
+				"does not know that; compare it, then: metalaw restored --confirm a", false}}}},
 		"one that is wiped at the moment": {[]v1alpha1.Server{left("a", "Cleanup", "On", ours("Dirty"))}, nil,
 			verdict{Findings: []finding{{"server", "a", "it is in Cleanup; wait until it has left that state", false}}}},
 		"what is only worth knowing": {[]v1alpha1.Server{left("a", "Observing", "On", ours()), left("b", "Error", "Off", ours("Dirty"), ignored("ignore"))},

@@ -161,9 +161,9 @@ var verbs = []verb{
 		name: "undo-release", operation: v1alpha1.OperationUndoRelease,
 		short: "Take the release of a claim back before its data is erased",
 		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared. That is so within the setting releaseGrace " +
-			"of the policy, and until the machine is off. This takes the release record away, waits for that, and prints the claim. " +
-			"The outcome goes to the standard error. " +
-			"Apply the claim in its namespace: the server goes back to it with its data. Until then nothing on the server is erased.",
+			"of the policy, and until the machine is off. This takes the release record away, waits for that, and prints the claim with its labels and annotations. " +
+			"The outcome goes to the standard error, and so does what holds the manager back. After the timeout it prints the claim, too. " +
+			"Apply the claim in its namespace: the server goes back to it with its data, and boots again if it was powered off. Until then nothing on the server is erased.",
 		example: "  {{.}} server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml\n  kubectl apply -f claim.yaml",
 	},
 	{
@@ -220,14 +220,16 @@ var verbs = []verb{
 	},
 	{
 		name: "park", operation: v1alpha1.OperationPark,
-		short:   "Power a server off and hand it to people outside",
-		long:    "A parked server is left alone, whatever happens to it, until it is unparked. A claim that holds it keeps it.",
+		short: "Power a server off and hand it to people outside",
+		long: "A parked server is left alone, whatever happens to it, until it is unparked. A claim that holds it keeps it. " +
+			"A request that the server's state does not allow yet is kept, and no new claim gets the server meanwhile.",
 		example: "  {{.}} server park rack1-07-system-0 --reason 'mainboard to be replaced' --wait",
 	},
 	{
 		name: "unpark", operation: v1alpha1.OperationUnpark,
-		short:   "Take a parked server back",
-		long:    "It returns to its claim, to the free servers, or through inspection, as the rules of the policy say.",
+		short: "Take a parked server back",
+		long: "It returns to Error or Released where it was parked there, else to its claim, to the free servers, or through inspection, " +
+			"as the rules of the policy say. On a server that is not parked it withdraws a request to park it.",
 		example: "  {{.}} server unpark rack1-07-system-0 --reason 'mainboard replaced' --wait",
 	},
 	{

@@ -18,10 +18,14 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
+// refusals are the reasons of the Events in which the manager says that something asked for is not done.
+var refusals = []string{v1alpha1.ReasonOperationRefused, v1alpha1.ReasonUnknownOperation, v1alpha1.ReasonParkedOperationDropped,
+	v1alpha1.ReasonParkRequestDropped}
+
 // listRefusals lists the Events about servers in which the manager refuses what was asked.
 func (r *run) listRefusals(ctx context.Context) ([]corev1.Event, error) {
 	var all []corev1.Event
-	for _, reason := range []string{v1alpha1.ReasonOperationRefused, v1alpha1.ReasonUnknownOperation} {
+	for _, reason := range refusals {
 		var list corev1.EventList
 		// Events about what has no namespace are in this one.
 		where := client.InNamespace(metav1.NamespaceDefault)
@@ -95,7 +99,7 @@ func newest(events []corev1.Event, operation string, former formerEvents) string
 // about says that an Event tells of an operation that was refused.
 func about(e *corev1.Event, operation string) bool {
 	switch e.Reason {
-	case v1alpha1.ReasonOperationRefused:
+	case v1alpha1.ReasonOperationRefused, v1alpha1.ReasonParkedOperationDropped, v1alpha1.ReasonParkRequestDropped:
 		return strings.HasPrefix(e.Message, operation)
 	case v1alpha1.ReasonUnknownOperation:
 		return strings.Contains(e.Message, `"`+operation+`"`)

@@ -22,8 +22,9 @@ import (
 
 type follower struct {
 	*run
-	open map[string]*followed
-	told map[string]bool
+	open  map[string]*followed
+	told  map[string]bool
+	began time.Time
 }
 
 // follow waits until every request has ended, and reports each as it does. The time limit is one for all.
@@ -31,7 +32,7 @@ func (r *run) follow(ctx context.Context, asked []followed) {
 	if len(asked) == 0 {
 		return
 	}
-	f := &follower{run: r, open: map[string]*followed{}, told: map[string]bool{}}
+	f := &follower{run: r, open: map[string]*followed{}, told: map[string]bool{}, began: time.Now()}
 	for i := range asked {
 		f.open[asked[i].result.Name] = &asked[i]
 	}
@@ -108,6 +109,7 @@ func (f *follower) events(ctx context.Context, w watch.Interface) error {
 			return nil
 		case now := <-looks.C:
 			f.settle(ctx, now)
+			f.tellWaits(now)
 		case e, more := <-w.ResultChan():
 			if !more {
 				return nil
@@ -152,7 +154,7 @@ func (f *follower) see(s *v1alpha1.Server, now time.Time) {
 		o.takenAway = time.Time{}
 	}
 	switch stage {
-	case stageUnseen:
+	case stageUnseen, stageKept:
 	case stageBegun:
 		f.tellOverrides(s, "would set aside")
 	case stageEnded:
@@ -188,6 +190,18 @@ func (f *follower) tellOverrides(s *v1alpha1.Server, words string) {
 	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
 		f.told[s.Name] = true
 		f.report.terminal.Notef("%s: %s %s", s.Name, words, strings.Join(overrides, ", "))
+	}
+}
+
+// tellWaits says once of each request what holds it back, so that its user need not wait for the timeout to learn that.
+func (f *follower) tellWaits(now time.Time) {
+	for _, name := range slices.Sorted(maps.Keys(f.open)) {
+		o := f.open[name]
+		why := waits(o.stored, stageOf(o.stored, f.verb.operation, o.before), now.Sub(f.began) >= eventDelay)
+		if why != "" && !f.told["waits/"+name] {
+			f.told["waits/"+name] = true
+			f.report.terminal.Notef("%s: %s", name, why)
+		}
 	}
 }
 
@@ -243,6 +257,8 @@ const (
 	stageUnseen stage = iota
 	// stageBegun: the manager has recorded it.
 	stageBegun
+	// stageKept: the manager keeps the request until the state of the server allows it.
+	stageKept
 	// stageEnded: it is over; the record says how.
 	stageEnded
 	// stageUnrecorded: the annotation is gone and no record was made: refused, or the record comes in a moment.
@@ -260,6 +276,9 @@ func stageOf(s *v1alpha1.Server, operation, before string) stage {
 	}
 	if s.Annotations[v1alpha1.OperationAnnotation] == operation {
 		return stageUnseen
+	}
+	if _, kept := s.Annotations[v1alpha1.ParkRequestedAnnotation]; kept && operation == v1alpha1.OperationPark {
+		return stageKept
 	}
 	return stageUnrecorded
 }
@@ -289,9 +308,12 @@ var holdingUp = []fault{
 func overdue(r result, s *v1alpha1.Server, at stage, waited string) result {
 	r.Outcome = outcomeTimedOut
 	words := []string{fmt.Sprintf("not taken in after %s; does the manager run?", waited)}
-	if at == stageBegun {
+	switch at { //nolint:exhaustive // the others are not taken in
+	case stageBegun:
 		r.Operation = s.Status.Operation
 		words = []string{fmt.Sprintf("still %s after %s", s.Status.Operation.State, waited)}
+	case stageKept:
+		words = []string{fmt.Sprintf("the request is kept, and after %s the server is in %s; no new claim gets it", waited, s.Status.State)}
 	}
 	for _, holds := range holdingUp {
 		if c := holds.on(s); c != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestHowFarTheManagerHasCome(t *testing.T) {
-	stands := annotated(v1alpha1.OperationAnnotation, "park")
+	stands, keeps := annotated(v1alpha1.OperationAnnotation, "park"), annotated(v1alpha1.ParkRequestedAnnotation, "{}")
 	for name, c := range map[string]struct {
 		server *v1alpha1.Server
 		before string
@@ -28,6 +28,9 @@ func TestHowFarTheManagerHasCome(t *testing.T) {
 		"done":                                     {aServer(records("park", v1alpha1.OperationSucceeded)), "", stageEnded},
 		"failed":                                   {aServer(records("park", v1alpha1.OperationFailed)), "", stageEnded},
 		"an older record of the same operation":    {aServer(stands, records("park", v1alpha1.OperationSucceeded)), "op1", stageUnseen},
+		"kept until its state allows it":           {aServer(keeps), "", stageKept},
+		"kept beside another one's record":         {aServer(keeps, records("retry", v1alpha1.OperationPending)), "", stageKept},
+		"kept, and begun":                          {aServer(keeps, records("park", v1alpha1.OperationPending)), "", stageBegun},
 		"taken away and not recorded":              {aServer(records("park", v1alpha1.OperationSucceeded)), "op1", stageUnrecorded},
 		"taken away beside another one's record":   {aServer(records("retry", v1alpha1.OperationSucceeded)), "", stageUnrecorded},
 		"taken away, where nothing was ever done":  {aServer(), "", stageUnrecorded},
@@ -51,7 +54,9 @@ func TestAWaitThatIsOverSaysWhatHoldsTheRequestUp(t *testing.T) {
 		stage  stage
 		want   string
 	}{
-		"nobody took it in":   {aServer(), stageUnseen, "not taken in after 1m0s; does the manager run?"},
+		"nobody took it in": {aServer(), stageUnseen, "not taken in after 1m0s; does the manager run?"},
+		"it is kept": {aServer(annotated(v1alpha1.ParkRequestedAnnotation, "{}")), stageKept,
+			"the request is kept, and after 1m0s the server is in Error; no new claim gets it"},
 		"it is under way":     {aServer(records("park", v1alpha1.OperationInProgress)), stageBegun, "still InProgress after 1m0s"},
 		"something withholds": {aServer(records("park", v1alpha1.OperationPending), withheld), stageBegun, "still Pending after 1m0s; Withheld is True, Frozen: by bob"},
 	} {
@@ -83,7 +88,11 @@ func TestTheEventThatExplainsARefusal(t *testing.T) {
 		"not one of an earlier request": {"park", formerEvents{"e": "8"}, []corev1.Event{event("OperationRefused", "park cannot be used in state Error", early)}, ""},
 		"one that is repeated":          {"park", formerEvents{"e": "7"}, []corev1.Event{event("OperationRefused", "park cannot be used in state Error", early)}, "park cannot be used in state Error"},
 		"not one of another operation":  {"park", nil, []corev1.Event{event("OperationRefused", "retry cannot be used in state Parked", early)}, ""},
-		"not one of another kind":       {"park", nil, []corev1.Event{event("Parked", "park", early)}, ""},
+		"one that a parked server drops": {"retry", nil, []corev1.Event{event("ParkedOperationDropped", "retry is dropped: it is parked", early)},
+			"retry is dropped: it is parked"},
+		"a kept one that another claim drops": {"park", nil, []corev1.Event{event("ParkRequestDropped", "park is dropped: claim a/b", early)},
+			"park is dropped: claim a/b"},
+		"not one of another kind": {"park", nil, []corev1.Event{event("Parked", "park", early)}, ""},
 		"one of a manager that does not know the word": {"force", nil, []corev1.Event{event("UnknownOperation", `there is no operation "force"`, early)},
 			`there is no operation "force"`},
 		"what a force would take, by the name of its flag": {"force", nil, []corev1.Event{

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
@@ -71,23 +70,6 @@ func (r *run) do(ctx context.Context) error {
 		r.showClaims(servers)
 	}
 	return r.report.end()
-}
-
-// showClaims prints the claims whose release was undone, as their namespaces apply them again.
-func (r *run) showClaims(servers []v1alpha1.Server) {
-	for i := range servers {
-		s := &servers[i]
-		done := lists.Find(r.report.results, func(o *result) bool { return o.Name == s.Name && o.Outcome == outcomeDone })
-		if done == nil {
-			continue
-		}
-		text, err := yaml.JSONToYAML([]byte(s.Annotations[v1alpha1.ReleasedSpecAnnotation]))
-		if err != nil || s.Annotations[v1alpha1.ReleasedSpecAnnotation] == "" {
-			r.report.terminal.Notef("the claim of %s is not kept; write it again with serverRef: {name: %s}", s.Name, s.Name)
-			continue
-		}
-		r.report.terminal.Printf("---\n%s", text)
-	}
 }
 
 // choose reads the servers that the request is about, by name. A name that does not exist is a result of its own.

@@ -25,6 +25,13 @@ func TestUndoReleaseWritesClaimsAloneToItsOutput(t *testing.T) {
 			"---\nkind: ServerClaim\n", "s  done       the release was undone\n", nil},
 		"one that is not kept": {aServer(), result{Outcome: outcomeDone, Message: "the release was undone"},
 			"", "s  done       the release was undone\nthe claim of s is not kept; write it again with serverRef: {name: s}\n", nil},
+		"one that is not undone in time": {aServer(kept), result{Outcome: outcomeTimedOut, Message: "not taken in"}, "---\nkind: ServerClaim\n",
+			"s  timed-out  not taken in\ns: apply the claim only once the release is undone; " +
+				"until then annotation policy.metalaw.dev/released-spec of the Server has it too\n", terminal.ErrIncomplete},
+		"one with an annotation that is longer than what is kept": {
+			aServer(annotated(v1alpha1.ReleasedSpecAnnotation, `{"metadata":{"annotations":{"policy.metalaw.dev/left-out":"a/b"}}}`)),
+			result{Outcome: outcomeDone}, "---\nmetadata:\n  annotations:\n    policy.metalaw.dev/left-out: a/b\n",
+			"s  done       \ns: these annotations of the claim were too long to be kept: a/b\n", nil},
 		"a refusal": {aServer(kept), result{Outcome: outcomeRefused, Message: "too late"}, "", "s  refused    too late\n", terminal.ErrIncomplete},
 		"a failure": {aServer(kept), result{Outcome: outcomeFailed, Message: "forbidden"}, "", "s  failed     forbidden\n", terminal.ErrIncomplete},
 	} {

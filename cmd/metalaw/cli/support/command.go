@@ -34,7 +34,7 @@ func Command() *cobra.Command {
 		Long: "Gathers the Server with its history of decisions, its BMC, Endpoint, claim, boot configurations, inventory, sanitization records " +
 			"and Events, FleetControl, and the lines of the managers' logs that name them. Where the manager runs with --log-level=debug, the " +
 			"log holds each Redfish request.\n\n" +
-			"No Secret or BMCSecret is in the archive. What looks like a secret is replaced by [hidden]. Where your rights allow it, the command " +
+			"No Secret or BMCSecret is in the archive. What may be a secret by its key or its form is replaced by [hidden], wherever it stands. Where your rights allow it, the command " +
 			"also compares the archive with the values of the server's own Secrets, and writes nothing if one occurs.\n\n" +
 			"Exit codes: 0 written. 1 the server could not be read, or a secret was found. 2 the command line makes no sense.",
 		Example: "  {{.}} support-bundle rack1-07-system-0",
@@ -54,7 +54,7 @@ func Command() *cobra.Command {
 				return err
 			}
 			t.Notes(b.notes)
-			t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", file, len(b.files), b.hidden)
+			t.Printf("%s: %d files, %d places hidden. Look through it before you send it.\n", file, len(b.files), b.secrets.Count)
 			return nil
 		}),
 	}

@@ -5,6 +5,7 @@ package support
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/internal/redact"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -32,13 +34,15 @@ type bundle struct {
 	raw func(ctx context.Context, path string) ([]byte, error)
 
 	files map[string][]byte
+	// documents are what becomes a file of YAML once all was seen.
+	documents map[string]any
 	// notes say what is missing, and why.
 	notes []string
 	// names occur in the lines of a log that are about the server.
 	names []string
 	// values are secrets that must not occur in a file.
-	values [][]byte
-	hidden int
+	values  [][]byte
+	secrets redact.Redactor
 }
 
 // gather reads everything about one server. What cannot be read becomes a note, but for the Server itself.
@@ -67,7 +71,26 @@ func (b *bundle) gather(ctx context.Context, name string) error {
 	b.object(ctx, &policyv1alpha1.FleetControl{}, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, "fleetcontrol")
 	b.events(ctx)
 	b.logs(ctx)
+	b.finish()
 	return nil
+}
+
+// finish makes files of what was read. What was hidden at one place is hidden everywhere.
+func (b *bundle) finish() {
+	for i, note := range b.notes {
+		b.notes[i] = b.secrets.Everywhere(b.secrets.Text(note))
+	}
+	for file, text := range b.files {
+		b.files[file] = []byte(b.secrets.Everywhere(string(text)))
+	}
+	for file, document := range b.documents {
+		text, err := yaml.Marshal(b.secrets.EverywhereIn(document))
+		if err != nil {
+			b.note("%s: %v", file, err)
+			continue
+		}
+		b.files[file] = text
+	}
 }
 
 // object reads one object into a file.
@@ -90,18 +113,27 @@ func (b *bundle) add(o client.Object, file string) {
 	annotations := o.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	o.SetAnnotations(annotations)
-	text, err := yaml.Marshal(o)
+	b.put("objects/"+file+".yaml", o)
+}
+
+// put keeps a value for a file, without its secrets.
+func (b *bundle) put(file string, value any) {
+	text, err := json.Marshal(value)
 	if err != nil {
 		b.note("%s: %v", file, err)
 		return
 	}
-	b.put("objects/"+file+".yaml", text)
-}
-
-func (b *bundle) put(file string, text []byte) {
-	text, hidden := redact(text)
-	b.hidden += hidden
-	b.files[file] = text
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		b.note("%s: %v", file, err)
+		return
+	}
+	if b.documents == nil {
+		b.documents = map[string]any{}
+	}
+	b.documents[file] = b.secrets.Document(document)
 }
 
 func (b *bundle) bmc(ctx context.Context, server *metalv1alpha1.Server) {
@@ -125,7 +157,7 @@ func (b *bundle) bmc(ctx context.Context, server *metalv1alpha1.Server) {
 		return
 	}
 	if password, has := credentials.Data[metalv1alpha1.BMCSecretPasswordKey]; has {
-		b.values = append(b.values, password)
+		b.values = append(b.values, bytes.TrimSpace(password)) // as the manager uses it
 	}
 }
 
@@ -207,7 +239,7 @@ func (b *bundle) events(ctx context.Context) {
 		b.note("events: %v", err)
 		return
 	}
-	var found []any
+	found := []any{}
 	for i := range all.Items {
 		e := &all.Items[i]
 		if slices.Contains(b.names, e.InvolvedObject.Name) {
@@ -215,9 +247,7 @@ func (b *bundle) events(ctx context.Context) {
 			found = append(found, e)
 		}
 	}
-	if text, err := yaml.Marshal(found); err == nil {
-		b.put("events.yaml", text)
-	}
+	b.put("events.yaml", found)
 }
 
 // logs keeps the lines of the managers' logs that name the server, its BMC, its claim or its boot configurations. With
@@ -240,7 +270,7 @@ func (b *bundle) logs(ctx context.Context) {
 			b.note("log of pod %s: %v", name, err)
 			continue
 		}
-		b.put("logs/"+name+".log", about(text, b.names))
+		b.files["logs/"+name+".log"] = b.secrets.Log(about(text, b.names))
 	}
 }
 

@@ -4,7 +4,6 @@ package support
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,36 +25,6 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
-
-func TestWhatMayBeASecretIsHidden(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"a password in YAML":           {"password: hunter22\n", "password: [hidden]\n"},
-		"a password in JSON":           {`{"Password":"hunter22","a":1}`, `{"Password":"[hidden]","a":1}`},
-		"a bearer token":               {"Authorization: Bearer abcdefghijk", "Authorization: Bearer [hidden]"},
-		"a token of a session":         {`"X-Auth-Token": "abc"`, `"X-Auth-Token": "[hidden]"`},
-		"a URL with a password":        {"https://root:calvin@10.0.0.1/redfish", "https://[hidden]10.0.0.1/redfish"},
-		"an ignition":                  {"source: data:;base64,eyJhIjoiYiJ9eyJhIjoiYiJ9", "source: data:;base64,[hidden]"},
-		"a private key":                {"-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\n", "-----BEGIN EC PRIVATE KEY-----[hidden]\n"},
-		"the name of a Secret":         {"ignitionSecretRef: {name: web}", "ignitionSecretRef: {name: web}"},
-		"a hash of a token":            {"tokenHash: 00ff00ff", "tokenHash: 00ff00ff"},
-		"a message without any secret": {"the BMC refused the password", "the BMC refused the password"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, _ := redact([]byte(c.text))
-			if string(got) != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-			if again, n := redact(got); n != 0 || !bytes.Equal(again, got) {
-				t.Errorf("a second time: %q, %d", again, n)
-			}
-		})
-	}
-}
-
-func FuzzRedact(f *testing.F) {
-	f.Add([]byte("password: x\nhttps://a:b@c/"))
-	f.Fuzz(func(_ *testing.T, text []byte) { redact(text) }) // it must not panic
-}
 
 func TestOnlyLinesAboutTheServerAreKept(t *testing.T) {
 	const log = "a node-1 b\nnode-10 x\n\"node-1\" y\nother\n"
