@@ -160,7 +160,8 @@ func (c *client) keepSpelling(method, path, sentTo string, got *answer) {
 		if m.spelled == nil {
 			m.spelled = map[string]string{}
 		}
-		if delete(m.spelled, path); got.status >= 200 && got.status < 300 {
+		delete(m.spelled, path)
+		if got.status >= 200 && got.status < 300 {
 			m.spelled[path] = sentTo
 		}
 	})
