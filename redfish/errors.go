@@ -265,7 +265,7 @@ func Unanswered(err error) (unanswered, asked bool) {
 // refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name,
 // dates or serial number, or because it is not the one that is trusted.
 func refusedCertificate(err error) bool {
-	return errors.Is(err, errNegativeSerial) || is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) ||
+	return is[*CertificateError](err) || errors.Is(err, errNegativeSerial) || is[*tls.CertificateVerificationError](err) ||
 		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 
