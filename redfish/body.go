@@ -68,8 +68,8 @@ func looksLike(body []byte, header http.Header) string {
 	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	switch {
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
-		return fmt.Sprintf("a body in %s, which was not asked for; switch compression off at the BMC or at the proxy before it, "+
-			"or update the BMC's firmware", clip(encoding, 40))
+		return fmt.Sprintf("a body in %s, which was not asked for; switch compression off at the BMC or at the proxy "+
+			"before it, or update the BMC's firmware", clip(encoding, 40))
 	case len(body) == 0:
 		return "an empty body"
 	case body[0] == '<':

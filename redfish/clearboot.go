@@ -45,19 +45,21 @@ func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error
 	return err
 }
 
-// notOffered is the error for an override that the BMC takes no Disabled for; nil where it offers that, or says nothing of it. It
-// is tried all the same, because such lists are not always right.
+// notOffered is the error for an override that the BMC takes no Disabled for; nil where it offers that, or says nothing
+// of it. Disabled is tried all the same, because such lists are not always right.
 func notOffered(uri string, current, pending *systemDoc) *UnsupportedError {
 	boot := current.Boot.Value
 	offered := words(boot.AllowedEnabled)
 	if taking := overrideOf(pending); taking != nil && taking.Boot.Value.AllowedEnabled.Present {
 		offered = words(taking.Boot.Value.AllowedEnabled)
 	}
-	if len(offered) == 0 || slices.ContainsFunc(offered, func(word string) bool { return strings.EqualFold(word, overrideDisabled) }) {
+	disables := func(word string) bool { return strings.EqualFold(word, overrideDisabled) }
+	if len(offered) == 0 || slices.ContainsFunc(offered, disables) {
 		return nil
 	}
-	return &UnsupportedError{URI: uri, Wanted: strings.TrimSpace("clearing its boot override " + string(boot.Enabled) + " " + string(boot.Target)),
-		Offered: offered, Hint: "Disabled is not offered and was refused; clear the override at the BMC"}
+	wanted := strings.TrimSpace("clearing its boot override " + string(boot.Enabled) + " " + string(boot.Target))
+	return &UnsupportedError{URI: uri, Wanted: wanted, Offered: offered,
+		Hint: "Disabled is not offered and was refused; clear the override at the BMC"}
 }
 
 // clearing takes an override away. Where the settings resource shows none already, only a write to the system can help; one

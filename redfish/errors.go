@@ -262,11 +262,11 @@ func Unanswered(err error) (unanswered, asked bool) {
 	return !refusedCertificate(err) && !is[tls.RecordHeaderError](err) && !alerted(err), true
 }
 
-// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name, dates or
-// serial number, or because it is not the one that is trusted.
+// refusedCertificate reports whether err says that a certificate was shown and refused: by an authority, for its name,
+// dates or serial number, or because it is not the one that is trusted.
 func refusedCertificate(err error) bool {
-	return errors.Is(err, errNegativeSerial) || is[*CertificateError](err) || is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+	return is[*CertificateError](err) || errors.Is(err, errNegativeSerial) || is[*tls.CertificateVerificationError](err) ||
+		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
 }
 
 // Crowded reports whether err says that the BMC was not asked, because too many requests were under way at the same time. That says

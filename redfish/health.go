@@ -125,8 +125,8 @@ func below(object map[string]any, depth int, found map[string]bool) {
 	}
 }
 
-// look names an object that is critical itself. One whose HealthRollup alone is critical is a sum: it is named only where
-// nothing in it is.
+// look names an object that is critical itself. One whose HealthRollup alone is critical is a sum: it is named only
+// where nothing in it is.
 func look(name string, inner map[string]any, depth int, found map[string]bool) {
 	if name == "Status" || name == "Links" || name == "Actions" {
 		return

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// What BMCs speak that Go no longer does by default: since Go 1.22 a client offers no cipher suite with RSA key exchange, and since
-// 1.23 a certificate with a negative serial number cannot be read. go.mod has such a certificate read (x509negativeserial), so that
-// it can be refused here, for one BMC and with a reason.
+// Since Go 1.22 a client offers no cipher suite with RSA key exchange by default. Since 1.23 it cannot read a certificate
+// with a negative serial number. go.mod has such a certificate read (x509negativeserial), so that it can be refused here,
+// for one BMC and with a reason.
 
-var errNegativeSerial = errors.New("its certificate has a negative serial number, which TLS no longer takes; renew the certificate, or set the " +
-	"annotation policy.metalaw.dev/old-tls of the BMC to negative-serial")
+var errNegativeSerial = errors.New("its certificate has a negative serial number, which TLS no longer takes; " +
+	"renew the certificate, or set the annotation policy.metalaw.dev/old-tls of the BMC to negative-serial")
 
 // oldSuites are those that a client offers by default, and those with RSA key exchange and AES.
 func oldSuites() []uint16 {
@@ -52,8 +52,8 @@ func alerted(err error) bool {
 func explainAlert(err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "handshake failure"):
-		return fmt.Errorf("the BMC takes no cipher suite that is offered; if it knows RSA key exchange alone, set its annotation "+
-			"policy.metalaw.dev/old-tls to rsa-key-exchange, else update its firmware: %w", err)
+		return fmt.Errorf("the BMC takes no cipher suite that is offered; if it knows RSA key exchange alone, set its "+
+			"annotation policy.metalaw.dev/old-tls to rsa-key-exchange, else update its firmware: %w", err)
 	case strings.Contains(text, "protocol version"):
 		return fmt.Errorf("the BMC knows no TLS 1.2; update its firmware: %w", err)
 	}

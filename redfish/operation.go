@@ -44,8 +44,8 @@ func (c *client) begin(ctx context.Context) (*operation, context.CancelFunc, err
 }
 
 // send makes one authenticated request. On a 401 it logs in again and repeats once: the BMC refused, so nothing was
-// done. A read that a busy BMC refused is repeated too (waitedOut), and a write that was redirected to another spelling of its
-// path. Any other status outside 2xx is a *ResponseError (403: *AuthError); nothing else is ever repeated.
+// done. A read that a busy BMC refused is repeated too (waitedOut), and a write that was redirected to another spelling
+// of its path. Any other status outside 2xx is a *ResponseError (403: *AuthError); nothing else is ever repeated.
 func (o *operation) send(method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
@@ -93,8 +93,8 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 	}
 }
 
-// sendAs makes one request with the given credential and never logs in. It serves sessions and the service root: a redirect to
-// another spelling needs no proof there, since it leads to the same service and changes no machine.
+// sendAs makes one request with the given credential and never logs in. It serves sessions and the service root: a
+// redirect to another spelling needs no proof there, since it leads to the same service and changes no machine.
 func (o *operation) sendAs(cred credential, method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {

@@ -203,14 +203,15 @@ type Power interface {
 
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
-	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Cd", "Hdd"), in mode UEFI unless
-	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off
-	// (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A target that the BMC does
-	// not list is refused with an *UnsupportedError naming those that it lists; for Cd its own word for a CD serves as well. Where the override does not show it asks for
-	// nothing more and returns an *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later
-	// call. Whether the power-on may have been carried out is what MayHaveHappened says of its error; the override may stand
-	// either way, and a repeated call does not write it again while it shows. With TargetBootOrder it sets no override, and
-	// refuses a system that shows one.
+	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Cd", "Hdd"), in mode
+	// UEFI unless another is given: it sets the boot override, reads it back and then asks for On. It refuses unless
+	// the system is Off (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A
+	// target that the BMC does not list is refused with an *UnsupportedError naming those that it lists; for Cd its own
+	// word for a CD serves as well. Where the override does not show it asks for nothing more and returns an
+	// *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later call. Whether the
+	// power-on may have been carried out is what MayHaveHappened says of its error; the override may stand either way,
+	// and a repeated call does not write it again while it shows. With TargetBootOrder it sets no override, and refuses
+	// a system that shows one.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error
@@ -285,13 +286,14 @@ type Endpoint struct {
 func (e Endpoint) Equal(other Endpoint) bool {
 	return e.Address == other.Address && e.Port == other.Port && e.Scheme == other.Scheme &&
 		e.CertificateSHA256 == other.CertificateSHA256 &&
-		e.InsecureSkipVerify == other.InsecureSkipVerify && e.OldTLS == other.OldTLS && bytes.Equal(e.CABundle, other.CABundle)
+		e.InsecureSkipVerify == other.InsecureSkipVerify && e.OldTLS == other.OldTLS &&
+		bytes.Equal(e.CABundle, other.CABundle)
 }
 
 // Digest tells one place and way of trust from another, as Equal does.
 func (e Endpoint) Digest() [32]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %x %t %t", e.Address, e.Scheme, e.Port, e.CertificateSHA256, e.CABundle,
-		e.InsecureSkipVerify, e.OldTLS))
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %x %t %t", e.Address, e.Scheme, e.Port, e.CertificateSHA256,
+		e.CABundle, e.InsecureSkipVerify, e.OldTLS))
 }
 
 // Credentials log in to a BMC. They are never logged.

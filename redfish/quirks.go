@@ -27,13 +27,13 @@ var bmcNICs = []string{"ToManager"}
 var resetWords = map[PowerAction]string{ActionGracefulShutdown: "Off", ActionForceOff: "Off"}
 
 // wholeSums are roll-ups of a whole machine, lower case: they repeat what a part says, and name none.
-// Dell: Oem.Dell.DellSystem of iDRAC9 7.x and iDRAC10 shows SystemHealthRollupStatus beside the roll-ups of the parts, and
-// DCIM_SystemView shows RollupStatus and PrimaryStatus. CurrentRollupStatus is a part: the electric current.
+// Dell: newer iDRACs show SystemHealthRollupStatus in Oem.Dell.DellSystem beside the roll-ups of the parts, and
+// DCIM_SystemView has RollupStatus and PrimaryStatus. CurrentRollupStatus is a part: the electric current.
 var wholeSums = []string{"", "system", "systemhealth"}
 
 // cdTargets are further names of the boot target Cd, the surest one first, used where a BMC offers them and not Cd.
-// Supermicro X10 and X11 offer CD/DVD, UsbCd, UefiCd and UefiUsbCd. Virtual media is a USB drive there, so that sushy boots it as
-// UsbCd, and redhat-performance/jetlag pull request 152 as UefiUsbCd in mode UEFI.
+// Supermicro X10 and X11 offer CD/DVD, UsbCd, UefiCd and UefiUsbCd. Virtual media is a USB drive there, so that sushy
+// boots it as UsbCd, and redhat-performance/jetlag pull request 152 as UefiUsbCd in mode UEFI.
 var cdTargets = map[BootMode][]string{
 	BootUEFI:   {"UefiUsbCd", "UsbCd", "UefiCd", "CD/DVD"},
 	BootLegacy: {"UsbCd", "CD/DVD"},

@@ -4,7 +4,6 @@ package redfish
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -56,12 +55,11 @@ func leadsTo(asked *url.URL, got *answer) *url.URL {
 	return to
 }
 
-// respelled is the path to which a write was redirected, if the BMC spells the same place in another way: one slash more or
-// less at the end, or another case of letters. Empty for any other redirect: on a BMC with several systems it may be another
-// machine. 302 and 303 do not say that the request is to be repeated.
-// Evidence: older Supermicro BMCs redirect a login to the path with a slash (bb-Ricardo/check_redfish pull request 187).
+// respelled is the path to which a write was redirected, if it differs by a slash at the end or by case alone; else empty,
+// because on a BMC with several systems it may be another machine.
+// Evidence: older Supermicro BMCs redirect a login to the path with a slash: bb-Ricardo/check_redfish pull request 187.
 func respelled(asked *url.URL, got *answer) string {
-	switch got.status {
+	switch got.status { // 302 and 303 do not say that the request is to be repeated
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
 		return ""
@@ -98,7 +96,8 @@ func redirectWords(asked *url.URL, got *answer) string {
 	if to == nil {
 		return "a redirect that does not say where to; check the BMC's address, port and scheme"
 	}
-	words := "a redirect to " + clip(to.Scheme+"://"+to.Host+redactPath(to.EscapedPath()), 200) + ", which is not followed; "
+	target := to.Scheme + "://" + to.Host + redactPath(to.EscapedPath())
+	words := "a redirect to " + clip(target, 200) + ", which is not followed; "
 	port := to.Port()
 	if port == "" {
 		_, port, _ = strings.Cut(hostPort(to.Scheme, "x"), ":")
@@ -109,7 +108,7 @@ func redirectWords(asked *url.URL, got *answer) string {
 	case to.Scheme != asked.Scheme && asked.Scheme == "https": // to follow it would show the password on the wire
 		return words + "the BMC leads away from TLS; have it serve HTTPS without a redirect"
 	case to.Scheme != asked.Scheme:
-		return words + fmt.Sprintf("set spec.protocol.scheme to %s and spec.protocol.port to %s", clip(to.Scheme, 20), port)
+		return words + "set spec.protocol.scheme to " + clip(to.Scheme, 20) + " and spec.protocol.port to " + port
 	case !sameService(asked, to):
 		return words + "set spec.protocol.port to " + port
 	case to.EscapedPath() == asked.EscapedPath():
@@ -152,8 +151,8 @@ func (c *client) elsewhere(method, path string, got *answer) string {
 	return respelled(asked, got)
 }
 
-// keepSpelling remembers how the BMC spells the path of a write, and forgets a spelling that does not serve any more. A session
-// is ended once, so that its spelling is not worth keeping.
+// keepSpelling remembers how the BMC spells the path of a write, and forgets a spelling that does not serve any more. A
+// session is ended once, so that its spelling is not worth keeping.
 func (c *client) keepSpelling(method, path, sentTo string, got *answer) {
 	if path == sentTo || method == http.MethodDelete {
 		return
@@ -163,7 +162,8 @@ func (c *client) keepSpelling(method, path, sentTo string, got *answer) {
 		if m.spelled == nil {
 			m.spelled = map[string]string{}
 		}
-		if delete(m.spelled, path); got.status >= 200 && got.status < 300 {
+		delete(m.spelled, path)
+		if got.status >= 200 && got.status < 300 {
 			m.spelled[path] = sentTo
 		}
 	})

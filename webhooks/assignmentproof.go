@@ -36,8 +36,9 @@ func misfit(known onRecord, a bmcsystems.Assignment, stays bool) string {
 	case len(known.names) == 0, known.hardware.HasMAC(a), bySerial:
 		return ""
 	case !known.hardware.Empty():
-		return fmt.Sprintf("%s knows the machine by %s, and the entry names other hardware; keep its UUID for that machine alone",
-			who, bmcsystems.Words(strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", ")))
+		serials, macs := strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", ")
+		return fmt.Sprintf("%s knows the machine by %s, and the entry names other hardware; "+
+			"keep its UUID for that machine alone", who, bmcsystems.Words(serials, macs))
 	case known.data != "":
 		return fmt.Sprintf("%s stands for it, its serial and mac are not known, and %s; keep its UUID for that machine alone", who, known.data)
 	case known.server:

@@ -42,8 +42,9 @@ func warnOfWhiteSpace(s *v1alpha1.BMCSecret, found *review.Findings) {
 			path, value = field.NewPath("stringData").Key(key), text
 		}
 		if strings.TrimSpace(value) != value {
-			found.Warn("%s: it begins or ends with white space, such as a line break; the manager leaves that out. Write the value "+
-				"without it (printf %%s instead of echo); if it belongs to the account, change the account", path)
+			found.Warn("%s: it begins or ends with white space, such as a line break; the manager leaves that out. "+
+				"Write the value without it (printf %%s instead of echo); "+
+				"if it belongs to the account, change the account", path)
 		}
 	}
 }

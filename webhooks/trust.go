@@ -26,7 +26,8 @@ func checkTrust(c review.Change[v1alpha1.BMC], found *review.Findings) {
 	}
 	if value, set := review.Written(c.Old, c.New, v1alpha1.OldTLSAnnotation); set {
 		if _, unknown := oldtls.Parse(value); len(unknown) > 0 {
-			found.Deny(field.NotSupported(review.AnnotationsPath.Key(v1alpha1.OldTLSAnnotation), diag.Shortened(unknown[0], 43), oldtls.Words()))
+			path := review.AnnotationsPath.Key(v1alpha1.OldTLSAnnotation)
+			found.Deny(field.NotSupported(path, diag.Shortened(unknown[0], 43), oldtls.Words()))
 		}
 	}
 	is, was := c.New.Spec.Trust, (*v1alpha1.BMCTrust)(nil)

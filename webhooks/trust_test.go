@@ -23,7 +23,9 @@ func TestTheTrustInACertificate(t *testing.T) {
 		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) { b.Spec.Trust = &v1alpha1.BMCTrust{CABundle: authorities} })
 	}
 	old := func(words string) *v1alpha1.BMC {
-		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) { metav1.SetMetaDataAnnotation(&b.ObjectMeta, "policy.metalaw.dev/old-tls", words) })
+		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) {
+			metav1.SetMetaDataAnnotation(&b.ObjectMeta, "policy.metalaw.dev/old-tls", words)
+		})
 	}
 	plain := inline("b", "10.0.0.2", "")
 	for name, c := range map[string]struct {

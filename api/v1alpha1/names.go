@@ -167,7 +167,8 @@ const (
 	// CertificatePinnedAnnotation on a BMC or its Endpoint is when the certificate was pinned at first use (RFC 3339). What has it
 	// is never pinned at first use again.
 	CertificatePinnedAnnotation = "policy.metalaw.dev/certificate-pinned"
-	// OldTLSAnnotation on a BMC lists what it is allowed of TLS that is refused by default: rsa-key-exchange, negative-serial.
+	// OldTLSAnnotation on a BMC lists what it is allowed of TLS that is refused by default: rsa-key-exchange,
+	// negative-serial.
 	OldTLSAnnotation = "policy.metalaw.dev/old-tls"
 	// HostMACsAnnotation on a BMC gives the MAC addresses of systems of which the BMC reports no network interface: a YAML object
 	// of lists by the URI of the system. They count until the machine itself reports its interfaces.

@@ -111,8 +111,8 @@ func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings 
 	return e
 }
 
-// readSecret reads a BMCSecret, without white space around its credentials: a file or an echo leaves a line break there. The
-// error is an *Error where it does not exist or lacks a user name or password.
+// readSecret reads a BMCSecret, without white space around its credentials: a file or an echo leaves a line break
+// there. The error is an *Error where it does not exist or lacks a user name or password.
 func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BMCSecret, redfish.Credentials, error) {
 	secret := &v1alpha1.BMCSecret{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, secret); err != nil {

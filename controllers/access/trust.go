@@ -55,8 +55,9 @@ func oldTLS(b *v1alpha1.BMC) (oldtls.Allowed, error) {
 	if len(unknown) == 0 {
 		return allowed, nil
 	}
-	return allowed, &Error{v1alpha1.ReasonTrustUnusable, fmt.Sprintf("the annotation %s holds the unknown word %q, so that the BMC is not asked; "+
-		"write %s", v1alpha1.OldTLSAnnotation, diag.Shortened(unknown[0], 43), strings.Join(oldtls.Words(), " or "))}
+	return allowed, &Error{v1alpha1.ReasonTrustUnusable, fmt.Sprintf(
+		"the annotation %s holds the unknown word %q, so that the BMC is not asked; write %s",
+		v1alpha1.OldTLSAnnotation, diag.Shortened(unknown[0], 43), strings.Join(oldtls.Words(), " or "))}
 }
 
 // FirstContact is what decides whether the certificate that a BMC showed is trusted from now on.

@@ -45,7 +45,8 @@ func unassigned(s System) string {
 			"it is not managed", s.URI)
 	}
 	return fmt.Sprintf("the system %s shows no UUID, so it is not managed. Retry once its BMC has started, or assign its SMBIOS UUID by annotation "+
-		"%s (it shows %s)", s.URI, v1alpha1.SystemUUIDsAnnotation, bmcsystems.Words(s.Identity.SerialNumber, strings.Join(s.MACs, ", ")))
+		"%s (it shows %s)", s.URI, v1alpha1.SystemUUIDsAnnotation,
+		bmcsystems.Words(s.Identity.SerialNumber, strings.Join(s.MACs, ", ")))
 }
 
 // unproven says why a system is not the one to which a UUID was assigned; empty where it is.
@@ -84,8 +85,8 @@ func moved(known server, s System, bmc string) string {
 		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s. That machine "+
 			"does not have it; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && known.hardware.Contradicts(asShown(s)):
-		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with %s. That is another "+
-			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI,
+		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with %s. "+
+			"That is another machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI,
 			bmcsystems.Words(asShown(s).SerialNumber, s.Assignment.MAC), v1alpha1.SystemUUIDsAnnotation)
 	}
 	return ""

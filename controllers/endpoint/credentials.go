@@ -54,8 +54,8 @@ func (v *scope) candidates(ctx context.Context) (candidates, error) {
 	return c, nil
 }
 
-// accountsIn reads the keys username and password, and for further accounts username-2 and password-2 and so on, each without
-// white space around it.
+// accountsIn reads the keys username and password, and for further accounts username-2 and password-2 and so on, each
+// without white space around it.
 func accountsIn(s *corev1.Secret) []redfish.Credentials {
 	var accounts []redfish.Credentials
 	for i := 1; i <= maxAccounts; i++ {

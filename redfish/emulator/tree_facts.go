@@ -63,7 +63,8 @@ func (t *Tree) understand() error {
 }
 
 func (t *Tree) host(uri, target string, body doc) treeHost {
-	h := treeHost{uri: uri, id: path.Base(uri), resetTarget: strings.TrimRight(target, "/"), power: PowerState(text(body, "PowerState")), led: lightOf(body)}
+	h := treeHost{uri: uri, id: path.Base(uri), resetTarget: strings.TrimRight(target, "/"),
+		power: PowerState(text(body, "PowerState")), led: lightOf(body)}
 	if to := linkOf(body, "@Redfish.Settings", "SettingsObject"); to != "" && t.doc(to) != nil {
 		h.settings = t.canonical(to)
 	}

@@ -58,8 +58,8 @@ func treeLight(in, shown doc) (led string, refused *answer) {
 			offered = []string{"Lit", "Blinking", "Off"}
 		}
 		if !slices.Contains(offered, word) {
-			return refuse(refusal("PropertyValueNotInList", indicatorLED, indicatorLED,
-				fmt.Sprintf("The value %q for the property %s is not in the list of acceptable values.", word, indicatorLED)))
+			return refuse(refusal("PropertyValueNotInList", indicatorLED, indicatorLED, fmt.Sprintf(
+				"The value %q for the property %s is not in the list of acceptable values.", word, indicatorLED)))
 		}
 		led = word
 	}
