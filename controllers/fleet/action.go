@@ -25,7 +25,7 @@ const (
 	// ForcedOff cuts the power.
 	ForcedOff
 	// AgentOff cuts the power of a machine that runs an agent of ours and nothing else. Freezes hold it back as ForcedOff; no
-	// budget counts it, because nobody's system stops.
+	// budget counts it, because no system of a tenant stops.
 	AgentOff
 	// PowerCycle restarts a machine.
 	PowerCycle

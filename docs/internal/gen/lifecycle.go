@@ -111,6 +111,8 @@ func settings(m *markdown, s bundle.Settings) {
 		{code("sanitization"), code(s.Sanitization)},
 		{code("firstSeen"), code(s.FirstSeen)},
 		{code("releaseGrace"), code(s.ReleaseGrace.String())},
+		{code("releasePower"), code(s.ReleasePower)},
+		{code("releaseShutdown"), code(s.ReleaseShutdown.String())},
 		{code("probe.allowUnauthenticated"), code(fmt.Sprint(s.AllowUnauthenticated))},
 		{code("bmc.tls"), code(s.BMCTLS)},
 		{code("boot.firstWord"), code(s.Boot.FirstWord.String())},

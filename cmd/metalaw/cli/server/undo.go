@@ -13,8 +13,8 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 )
 
-// showClaims prints the claims whose release was undone, as their namespaces apply them again. A claim is printed too where the
-// request has not ended in time: its Server may be erased before anyone looks again.
+// showClaims prints the claims whose release was undone, as their namespaces apply them again. A claim is printed too
+// where the request has not ended in time: its Server may be erased before its user looks again.
 func (r *run) showClaims(servers []v1alpha1.Server) {
 	for i := range servers {
 		s := &servers[i]
@@ -31,8 +31,8 @@ func (r *run) showClaims(servers []v1alpha1.Server) {
 			continue
 		}
 		if end.Outcome == outcomeTimedOut {
-			r.report.terminal.Notef("%s: apply the claim only once the release is undone; until then annotation %s of the Server has it too",
-				s.Name, v1alpha1.ReleasedSpecAnnotation)
+			r.report.terminal.Notef("%s: apply the claim only once the release is undone; until then annotation %s of the Server "+
+				"has it too", s.Name, v1alpha1.ReleasedSpecAnnotation)
 		}
 		if lacks := leftOut(kept); lacks != "" {
 			r.report.terminal.Notef("%s: these annotations of the claim were too long to be kept: %s", s.Name, lacks)
