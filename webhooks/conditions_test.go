@@ -135,6 +135,22 @@ func TestTheHooksAreAskedAboutAReferenceToAMaintenance(t *testing.T) {
 	}
 }
 
+// An annotation that the hook is not asked about is guarded in vain.
+func TestTheHookIsAskedAboutEachGuardedAnnotation(t *testing.T) {
+	conditions, hooks := conditionsOf(t), []string{"server.validate.metalaw.dev"}
+	for _, name := range guarded {
+		for what, c := range map[string]struct{ before, after *v1alpha1.Server }{
+			"that is set":        {server(), server(annotated(name, "a"))},
+			"that changes":       {server(annotated(name, "a")), server(annotated(name, "b"))},
+			"that is taken away": {server(annotated(name, "a")), server()},
+		} {
+			if got := hooksAsked(t, conditions, hooks, user, "UPDATE", c.before, c.after); !slices.Equal(got, hooks) {
+				t.Errorf("it is not asked about %s %s", name, what)
+			}
+		}
+	}
+}
+
 // Whoever changes a word of a request is who asks, and only the first hook writes that.
 func TestTheHookIsAskedAboutEachWordOfARequest(t *testing.T) {
 	conditions := conditionsOf(t)

@@ -161,6 +161,13 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		forged = s.DeepCopy()
 		Expect(edited(ctx, d.user, forged, func() { delete(forged.Annotations, v1alpha1.ClaimUIDAnnotation) })).
 			To(refusal(at(v1alpha1.ClaimUIDAnnotation), "only the manager changes it"))
+		for _, name := range []string{v1alpha1.PreParkStateAnnotation, v1alpha1.ParkRequestedAnnotation} {
+			forged = s.DeepCopy()
+			Expect(edited(ctx, d.user, forged, func() { forged.Annotations[name] = "Available" })).To(refusal(at(name), "only the manager changes it"))
+			Expect(edited(ctx, d.manager, s, func() { s.Annotations[name] = "Error" })).To(Succeed())
+			forged = s.DeepCopy()
+			Expect(edited(ctx, d.user, forged, func() { delete(forged.Annotations, name) })).To(refusal(at(name), "only the manager changes it"))
+		}
 		Expect(edited(ctx, d.manager, s, func() { s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u" })).To(Succeed())
 	})
 
