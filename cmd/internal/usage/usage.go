@@ -27,14 +27,14 @@ const (
 	ExitUnknown = 2
 )
 
-// unknown is an error for which a command cannot tell what it was asked.
-type unknown struct{ error }
+// unknownError is an error for which a command cannot tell what it was asked.
+type unknownError struct{ error }
 
 // Unwrap is the cause.
-func (u unknown) Unwrap() error { return u.error }
+func (u unknownError) Unwrap() error { return u.error }
 
 // Unknown makes of an error one for which the command cannot tell what it was asked.
-func Unknown(err error) error { return unknown{err} }
+func Unknown(err error) error { return unknownError{err} }
 
 // usageError is a command line that makes no sense.
 type usageError struct{ text string }
@@ -54,7 +54,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	case Is(err):
 		return ExitUsage
-	case errors.As(err, new(unknown)):
+	case errors.As(err, new(unknownError)):
 		return ExitUnknown
 	default:
 		return ExitIncomplete

@@ -35,7 +35,8 @@ func commandsPage(root string) (string, error) {
 	m.table([]string{"exit code", "meaning"}, [][]string{
 		{"0", "all that was asked is done, or asked where nothing is waited for"},
 		{"1", "something was refused, failed, did not end in time, or nothing matched; the output says what"},
-		{"2", "the command line makes no sense, or no user was there to confirm; nothing was done"},
+		{"2", "the command line makes no sense, or no user was there to confirm; nothing was done. " +
+			"Of `status` and `doctor` also: it cannot be told, because the cluster does not answer or rights are missing"},
 	})
 	m.table([]string{"outcome of a server", "meaning"}, [][]string{
 		{"`asked`", "the request is stored; the manager has not ended it yet"},

@@ -30,8 +30,9 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--watch]",
 		Short: "Show the state of the fleet on one screen",
-		Long: "Shows what is not well and since when, where the servers are, why claims wait, which policy governs and " +
-			"what a shadow would do otherwise, what happened last, what is held back, and which maintenances wait. " +
+		Long: "Shows what is not well and since when, where the servers are, and why claims wait. Shows which policy " +
+			"governs, what a shadow would do otherwise, and what happened last. Shows what is held back, and which " +
+			"maintenances wait. " +
 			"The screen has 24 lines for any fleet; -o json and -o yaml show everything.\n\n" +
 			"It lists objects in pages, and asks for no server by itself. The mode of the manager is in the Leases of the " +
 			"managers. To read them takes the Role metalaw-fleet-viewer in their namespace, beside the ClusterRole of " +
