@@ -93,7 +93,7 @@ var mutants = []mutant{
 		test: "TestTheFenceOfAPoolIsAskedLastBeforeEveryWrite", in: "./redfish"},
 	{name: "a read is redirected from https to http at the same host and port",
 		file: "redfish/redirect.go",
-		from: "if req.URL.Scheme != first.URL.Scheme || ", to: "if ",
+		from: "return a.Scheme == b.Scheme && strings.EqualFold(hostPort(a.Scheme, a.Host)", to: "return strings.EqualFold(hostPort(a.Scheme, a.Host)",
 		test: "TestARedirectFromHTTPSToHTTPAtTheSameHostAndPortIsNotFollowed", in: "./redfish"},
 	{name: "a certificate that is not the pinned one is silence",
 		file: "redfish/errors.go",

@@ -104,7 +104,7 @@ func TestCredentialUse(t *testing.T) {
 		"off": {"off", nil, nil, finding{Verdict: Warned, Remedy: "set --credential-use=on",
 			Message: "the Deployment says --credential-use=off, and refuses nothing; no subject lacks the verb use on bmcsecrets"}},
 		"the roles cannot be read": {"on", nil, errors.New("forbidden"), finding{Verdict: Unknown, Message: "cannot be read: forbidden",
-			Remedy: "run it with the rights of ClusterRole cluster-admin, or read this by hand"}},
+			Remedy: "see to what the error says, and run it again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := view{manager: managerState{CredentialUse: c.mode}, credentialUse: credentialState{c.lacking}, credentialUseErr: c.err}
