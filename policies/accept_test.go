@@ -71,14 +71,14 @@ func TestABundleIsWarnedOfWhatItsNamesMean(t *testing.T) {
 				replaced(files, file, `\bError\b`, "Broken")
 				replaced(files, file, `(parkedFrom\W+)Broken`, "${1}Error") // a word of the fact
 			}
-		}, []string{`lifecycle.yaml:51:3: warning: there is no state Error, so that canary.maxErrors bounds nothing: a canary is paused by halts alone ` +
+		}, []string{`lifecycle.yaml:52:3: warning: there is no state Error, so that canary.maxErrors bounds nothing: a canary is paused by halts alone ` +
 			`(name the state Error to which servers go that an operator has to look at) [canary-errors-unbounded]`}},
 		"of a state Reserved that has another name": {func(files bundle.Files) {
 			replaced(files, "bundle.yaml", `(?m)^name: .*$`, "name: fleet")
 			for _, file := range []string{"lifecycle.yaml", "scenarios.yaml"} {
 				replaced(files, file, `\bReserved\b`, "InUse")
 			}
-		}, []string{`lifecycle.yaml:51:3: warning: there is no state Reserved, so that no claim is ever Bound ` +
+		}, []string{`lifecycle.yaml:52:3: warning: there is no state Reserved, so that no claim is ever Bound ` +
 			`(name the state Reserved in which servers boot and run what their claims ask for) [state-name-expected]`}},
 	} {
 		t.Run(name, func(t *testing.T) {

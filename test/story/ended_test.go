@@ -71,6 +71,7 @@ var _ = Describe("The end of a claim, with a grace", Serial, func() {
 		Eventually(operated(ctx, name)).Should(Equal("undo-release Succeeded"))
 		Expect(getServer(ctx, name).Status.Operation.Message).To(ContainSubstring("its machine was powered off, and boots again"))
 		Consistently(state(ctx, name)).Should(Equal("Reserved/Off"), "nothing boots it while its claim is not back")
+		Expect(m.Drives()[0].Contents()).To(Equal("the tenant's data"))
 
 		By("applying what is kept of the claim, as its namespace does")
 		tenant := userWith(ctx, "ended-tenant", "metalaw-claim-editor", tenants)
@@ -81,8 +82,8 @@ var _ = Describe("The end of a claim, with a grace", Serial, func() {
 		Expect(tenant.Create(ctx, again)).To(Succeed())
 		Eventually(claimCondition(ctx, "ended", "Ready")).Should(Equal("True/Running"))
 		Expect(state(ctx, name)()).To(Equal("Reserved/On"))
-		Expect(m.Drives()[0].Contents()).To(ContainSubstring("the tenant's data"))
 		Expect(theWorld.begunToErase(m, m.Drives()[0].Name)()).To(BeFalse())
+		Expect(m.Drives()[0].Erasures()).To(BeZero())
 		Expect(getServer(ctx, name).Annotations).To(HaveKeyWithValue(v1alpha1.ClaimUIDAnnotation, string(getClaim(ctx, "ended").UID)))
 	})
 
