@@ -31,7 +31,7 @@ type ServerFacts struct {
 	ReclaimPolicy string `fact:"reclaimPolicy" enum:"Recycle,Retain" quiet:"Recycle" doc:"What happens to the data when the claim ends."`
 	Unclaimable   bool   `fact:"unclaimable" doc:"The server is cordoned: no new claim may bind to it."`
 	Parked        bool   `fact:"parked" doc:"The durable marker says that the server was parked, and its status was lost."`
-	ParkedFrom    string `fact:"parkedFrom" enum:"None,Error,Released" quiet:"None" doc:"The state in which a parked server was parked, where unpark leads back there."`
+	ParkedFrom    string `fact:"parkedFrom" enum:"None,Error,Released" quiet:"None" doc:"Where a parked server was parked, if unpark leads back."`
 	Ignored       bool   `fact:"ignored" doc:"Somebody asked by annotation to leave the server alone."`
 	Deleting      bool   `fact:"deleting" doc:"The Server object is being deleted."`
 	Decommission  bool   `fact:"decommission" doc:"Operation decommission was taken in, and the server is to go out of service."`

@@ -102,7 +102,8 @@ func (o Observation) serverFacts() ServerFacts {
 	}
 }
 
-// parkedFrom is the state in which a server was parked. Only Error and Released are told: from any other it goes on by the facts.
+// parkedFrom is the state in which a server was parked. Only Error and Released are told: from any other it goes on by
+// the facts.
 func parkedFrom(s *v1alpha1.Server) string {
 	switch from := v1alpha1.ServerState(s.Annotations[v1alpha1.PreParkStateAnnotation]); {
 	case s.Status.State != v1alpha1.StateParked:

@@ -23,8 +23,8 @@ const (
 // guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
 // forged release record would cause a wipe, a lost holder would forget one.
 var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimEndedByAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation,
-	v1alpha1.ReleasedCountedAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation, v1alpha1.DecommissionAnnotation,
-	v1alpha1.PreParkStateAnnotation, v1alpha1.ParkRequestedAnnotation}
+	v1alpha1.ReleasedCountedAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedSpecAnnotation,
+	v1alpha1.DecommissionAnnotation, v1alpha1.PreParkStateAnnotation, v1alpha1.ParkRequestedAnnotation}
 
 // releaseRecord begins the name of each annotation of a release record.
 const releaseRecord = "policy.metalaw.dev/released-"
@@ -96,7 +96,8 @@ func remedyFor(annotation string) string {
 		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation,
 			v1alpha1.OperationDecommission, v1alpha1.OperationRecommission)
 	case v1alpha1.PreParkStateAnnotation, v1alpha1.ParkRequestedAnnotation:
-		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation, v1alpha1.OperationPark, v1alpha1.OperationUnpark)
+		return fmt.Sprintf("set annotation %s: %s or %s", v1alpha1.OperationAnnotation,
+			v1alpha1.OperationPark, v1alpha1.OperationUnpark)
 	}
 	return "keep it as it is stored"
 }

@@ -131,7 +131,7 @@ const (
 	// something was asked of it.
 	fastestPoll = 100 * time.Millisecond
 	slowestPoll = 15 * time.Second
-	// parkedPoll is how old a reading of a parked machine may be. Its power is shown within 15 s, with the time that a reading takes.
+	// parkedPoll is how old a reading of a parked machine may be. Its power is shown within 15 s, the reading included.
 	parkedPoll = 10 * time.Second
 	// missingRetry is the time between two looks for what is needed to reach a BMC.
 	missingRetry = time.Minute

@@ -18,7 +18,7 @@ func (v pollShell) readingAge() time.Duration {
 	switch {
 	case v.justParked():
 		return v.shortly()
-	case v.server.Status.State == v1alpha1.StateParked: // a tool that another program runs may change its power, and looks for that here
+	case v.server.Status.State == v1alpha1.StateParked: // another program may change its power, and looks for that here
 		return min(parkedPoll, v.SteadyPoll)
 	case !v.inTransition():
 		return v.SteadyPoll

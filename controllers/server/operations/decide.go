@@ -144,7 +144,8 @@ func (d *decision) admitInstead(asked string) {
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
 		d.server.Status.Operation, d.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
 	case former.Name == v1alpha1.OperationPark && d.server.Annotations[v1alpha1.ParkRequestedAnnotation] != "":
-		d.note(v1alpha1.ReasonParkDeferred, fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
+		d.note(v1alpha1.ReasonParkDeferred,
+			fmt.Sprintf("park waits for %s, which was asked for before it could be begun", asked))
 	default:
 		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
 	}

@@ -35,7 +35,8 @@ func requested(s *v1alpha1.Server, at time.Time) kept {
 	return k
 }
 
-// keptOn reads the request to park that stands on a server; false where none does. A text that says nothing is a request, too.
+// keptOn reads the request to park that stands on a server; false where none does. A text that says nothing is a
+// request, too.
 func keptOn(s *v1alpha1.Server) (kept, bool) {
 	text, stands := s.Annotations[v1alpha1.ParkRequestedAnnotation]
 	var k kept
@@ -73,8 +74,8 @@ func mayNotPark(b *bundle.Bundle, s *v1alpha1.Server) string {
 	case len(parks(b)) == 0:
 		return fmt.Sprintf("cannot be used: policy revision %s takes it in no state", b.Revision.Name)
 	case s.Status.State == v1alpha1.StateObserving:
-		return at + state + fmt.Sprintf(": the machine was found running and is not ours; take it over first (annotation %s=%s)",
-			v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+		return at + state + fmt.Sprintf(": the machine was found running and is not ours; "+
+			"take it over first (annotation %s=%s)", v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
 	case s.Status.State == v1alpha1.StateDecommissioned:
 		return at + state + ": the server is out of service, and is left alone already"
 	}
@@ -98,12 +99,13 @@ func droppedWhileParked(b *bundle.Bundle, s *v1alpha1.Server, asked string) stri
 	return "the server is parked, and nothing is done to it until operation unpark"
 }
 
-// takenBy is the claim that has a server and did not hold it when the request was made; empty where none has. The end of a holder is
-// no such change.
+// takenBy is the claim that has a server and did not hold it when the request was made; empty where none has. The end of
+// a holder is no such change.
 func takenBy(s *v1alpha1.Server, f *policies.Facts) string {
 	k, stands := keptOn(s)
 	ref := s.Spec.ServerClaimRef
-	if !stands || ref == nil || s.Annotations[v1alpha1.ClaimUIDAnnotation] == k.Claim || !f.Claim.Bound && !f.Claim.Binding {
+	if !stands || ref == nil || s.Annotations[v1alpha1.ClaimUIDAnnotation] == k.Claim ||
+		!f.Claim.Bound && !f.Claim.Binding {
 		return ""
 	}
 	return ref.Namespace + "/" + ref.Name
@@ -159,8 +161,8 @@ func (d *decision) dropPark() {
 	}
 }
 
-// endPark ends an operation park of which the request is kept, and says whether it was that. One that a move did not serve is begun
-// again once the policy takes it.
+// endPark ends an operation park of which the request is kept, and says whether it was that. One that a move did not
+// serve is begun again once the policy takes it.
 func (d *decision) endPark() bool {
 	s := d.server
 	if _, stands := keptOn(s); !stands || s.Status.Operation.Name != v1alpha1.OperationPark {
@@ -177,7 +179,8 @@ func (d *decision) endPark() bool {
 	return true
 }
 
-// servePark begins the operation for a request that is kept, once the policy takes it and no other one is asked for or under way.
+// servePark begins the operation for a request that is kept, once the policy takes it and no other one is asked for or
+// under way.
 func (d *decision) servePark() {
 	s := d.server
 	k, stands := keptOn(s)

@@ -127,8 +127,8 @@ func (r *record) consumeConsent() {
 	}
 }
 
-// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server. The state before the
-// move is kept beside it, for unpark.
+// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server. The state
+// before the move is kept beside it, for unpark.
 func (r *record) recordParked() {
 	s := r.s
 	switch from := r.Decision.From; {

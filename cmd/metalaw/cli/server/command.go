@@ -225,15 +225,17 @@ var verbs = []verb{
 	{
 		name: "park", operation: v1alpha1.OperationPark,
 		short: "Power a server off and hand it to people outside",
-		long: "A parked server is left alone, whatever happens to it, until it is unparked. A claim that holds it keeps it. " +
-			"A request that the server's state does not allow yet is kept, and no new claim gets the server meanwhile.",
+		long: "A parked server is left alone, whatever happens to it, until it is unparked. " +
+			"A claim that holds it keeps it. A request that the server's state does not allow yet is kept, " +
+			"and no new claim gets the server meanwhile.",
 		example: "  {{.}} server park rack1-07-system-0 --reason 'mainboard to be replaced' --wait",
 	},
 	{
 		name: "unpark", operation: v1alpha1.OperationUnpark,
 		short: "Take a parked server back",
-		long: "It returns to Error or Released where it was parked there, else to its claim, to the free servers, or through inspection, " +
-			"as the rules of the policy say. On a server that is not parked it withdraws a request to park it.",
+		long: "It returns to Error or Released where it was parked there, else to its claim, to the free servers, " +
+			"or through inspection, as the rules of the policy say. " +
+			"On a server that is not parked it withdraws a request to park it.",
 		example: "  {{.}} server unpark rack1-07-system-0 --reason 'mainboard replaced' --wait",
 	},
 	{

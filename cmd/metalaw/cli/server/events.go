@@ -19,8 +19,8 @@ import (
 )
 
 // refusals are the reasons of the Events in which the manager says that something asked for is not done.
-var refusals = []string{v1alpha1.ReasonOperationRefused, v1alpha1.ReasonUnknownOperation, v1alpha1.ReasonParkedOperationDropped,
-	v1alpha1.ReasonParkRequestDropped}
+var refusals = []string{v1alpha1.ReasonOperationRefused, v1alpha1.ReasonUnknownOperation,
+	v1alpha1.ReasonParkedOperationDropped, v1alpha1.ReasonParkRequestDropped}
 
 // listRefusals lists the Events about servers in which the manager refuses what was asked.
 func (r *run) listRefusals(ctx context.Context) ([]corev1.Event, error) {

@@ -313,7 +313,8 @@ func overdue(r result, s *v1alpha1.Server, at stage, waited string) result {
 		r.Operation = s.Status.Operation
 		words = []string{fmt.Sprintf("still %s after %s", s.Status.Operation.State, waited)}
 	case stageKept:
-		words = []string{fmt.Sprintf("the request is kept, and after %s the server is in %s; no new claim gets it", waited, s.Status.State)}
+		words = []string{fmt.Sprintf("the request is kept, and after %s the server is in %s; no new claim gets it",
+			waited, s.Status.State)}
 	}
 	for _, holds := range holdingUp {
 		if c := holds.on(s); c != nil {
