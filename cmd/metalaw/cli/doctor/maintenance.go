@@ -109,7 +109,7 @@ func checkMaintenances(v view) finding {
 		return unread(check, v.maintenanceErr)
 	}
 	mode := v.manager.Maintenance
-	runs := "the Deployment says --maintenance=" + mode
+	runs := "the manager runs with --maintenance=" + mode
 	if v.managerErr != nil || mode == "" {
 		runs = "how the manager runs is not known"
 	}

@@ -58,22 +58,22 @@ func TestMaintenancesAreToldByWhatWouldActOnThem(t *testing.T) {
 		err   error
 		want  finding
 	}{
-		"none": {"off", maintenanceState{}, nil, finding{Verdict: Passed, Message: "the Deployment says --maintenance=off; there is no ServerMaintenance"}},
+		"none": {"off", maintenanceState{}, nil, finding{Verdict: Passed, Message: "the manager runs with --maintenance=off; there is no ServerMaintenance"}},
 		"old ones of metal-operator, before the manager grants any": {"off", maintenanceState{maintenances: []metalv1alpha1.ServerMaintenance{
-			sm("b", hour, serving), sm("a", hour)}}, nil, finding{Verdict: Warned, Message: "the Deployment says --maintenance=off and grants nothing. " +
+			sm("b", hour, serving), sm("a", hour)}}, nil, finding{Verdict: Warned, Message: "the manager runs with --maintenance=off and grants nothing. " +
 			"With on: 1 are older than the consent and wait for adoption (ops/a); 1 were left in another state by another manager and wait for adoption (ops/b)", Remedy: adopt}},
 		"one that was adopted, before the manager grants any": {"plan", maintenanceState{maintenances: []metalv1alpha1.ServerMaintenance{sm("a", hour, adopted)}}, nil,
-			finding{Verdict: Warned, Message: "the Deployment says --maintenance=plan and grants nothing. With on: 1 wait for their servers (ops/a)",
+			finding{Verdict: Warned, Message: "the manager runs with --maintenance=plan and grants nothing. With on: 1 wait for their servers (ops/a)",
 				Remedy: "delete those that shall not be granted before you set --maintenance=on"}},
 		"each sort, while the manager grants": {"on", maintenanceState{Consented: hourAgo, servers: []metalv1alpha1.Server{handed("node-1", "h", "u-h")},
 			maintenances: []metalv1alpha1.ServerMaintenance{sm("h", 2*hour, serving), sm("w", time.Minute, waitsFor("WindowClosed")),
 				sm("x", time.Minute, waitsFor("LimitReached")), sm("old", 2*hour),
 				sm("stopped", time.Minute, func(m *metalv1alpha1.ServerMaintenance) { m.Annotations[metalv1alpha1.AbortAnnotation] = "no" })}}, nil,
-			finding{Verdict: Warned, Message: "the Deployment says --maintenance=on; 1 have their servers (ops/h); 2 wait for their servers (ops/w, ops/x); " +
+			finding{Verdict: Warned, Message: "the manager runs with --maintenance=on; 1 have their servers (ops/h); 2 wait for their servers (ops/w, ops/x); " +
 				"1 are older than the consent and wait for adoption (ops/old); 1 end or are over (ops/stopped)", Remedy: adopt}},
 		"those that wait, while the manager grants": {"on", maintenanceState{Consented: hourAgo, maintenances: []metalv1alpha1.ServerMaintenance{
 			sm("w", time.Minute, waitsFor("WindowClosed")), sm("x", time.Minute, waitsFor("WindowClosed")), sm("y", time.Minute, waitsFor("LimitReached"))}}, nil,
-			finding{Verdict: Passed, Message: "the Deployment says --maintenance=on; 3 wait for their servers (ops/w, ops/x, ops/y); why they wait: LimitReached 1, WindowClosed 2"}},
+			finding{Verdict: Passed, Message: "the manager runs with --maintenance=on; 3 wait for their servers (ops/w, ops/x, ops/y); why they wait: LimitReached 1, WindowClosed 2"}},
 		"not to a reader without rights": {"on", maintenanceState{}, forbidden,
 			finding{Verdict: Unknown, Message: "cannot be read: " + forbidden.Error(), Remedy: "run it with the rights of ClusterRole cluster-admin, or read this by hand"}},
 	} {

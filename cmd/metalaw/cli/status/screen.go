@@ -159,7 +159,11 @@ func servers(a *overview.Answers) section {
 	for i := range w.Racks {
 		r := &w.Racks[i]
 		words := fmt.Sprintf("  rack %-10s %5d: %s", cmp.Or(r.Name, "(none)"), r.Servers, counts(r.States, 8))
-		if r.NeedPerson > 0 {
+		switch r.NeedPerson {
+		case 0:
+		case 1:
+			words += "; 1 needs a person"
+		default:
 			words += fmt.Sprintf("; %d need a person", r.NeedPerson)
 		}
 		s.details = append(s.details, words)
