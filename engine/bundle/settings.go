@@ -18,7 +18,7 @@ import (
 )
 
 // EngineVersion is the version of the vocabulary and of the forms that this engine understands.
-const EngineVersion = "0.3.0"
+const EngineVersion = "0.4.0"
 
 // The words that settings may hold.
 const (
