@@ -39,8 +39,8 @@ const (
 
 // String implements fmt.Stringer.
 func (a Action) String() string {
-	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power-off of our agent", "power cycle", "wipe", "restart of the BMC",
-		"maintenance"}[a]
+	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power-off of our agent",
+		"power cycle", "wipe", "restart of the BMC", "maintenance"}[a]
 }
 
 // level is the mildest freeze that holds an action back; empty where none does.

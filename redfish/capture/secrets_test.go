@@ -18,7 +18,7 @@ import (
 
 // suspicious are the words by which a reader would look for secrets. It shares nothing with the redactor.
 var (
-	suspicious = regexp.MustCompile(`(?i)passw|passphrase|secret|token|salt|hash$|key$|communit|authoriz|licen|cookie`)
+	suspicious = regexp.MustCompile(`(?i)passw|passphrase|secret|token|salt|hash$|key$|community|communities|authoriz|licen|cookie`)
 	shaped     = regexp.MustCompile(`(?i)PRIVATE KEY-----[^\[]|://[^/\s\[]*[^/\s\]]@|://[^\s?]*\?[^\[\s]|passw(or)?d["']?\s*[:=]\s*["']?[^\s"'\[]|bearer [^\[]{8}`)
 	// reviewed are suspicious keys at which no secret stands: what OData says of a key, how long a password may be, and switches.
 	reviewed = regexp.MustCompile(`@(Redfish|odata|Message)\.|^@odata`)

@@ -29,11 +29,7 @@ func (p *player) visit(w *World) bool {
 		p.move(w, d.move)
 		return true
 	case w.Lost: // a lifecycle begins with a decision, and acts on the next
-		p.judgeParking(w, p.m.states[w.State].name)
-		if w.Lost, w.ParkNote = false, p.m.in(w, "Parked"); !w.ParkNote {
-			w.From = 0
-		}
-		w.Marks |= p.m.states[w.State].marks
+		p.begin(w)
 		return true
 	}
 	p.wanted = d.effects
@@ -50,6 +46,15 @@ func (p *player) visit(w *World) bool {
 		}
 	}
 	return false
+}
+
+// begin begins a lifecycle anew in the state that the server shows.
+func (p *player) begin(w *World) {
+	p.judgeParking(w, p.m.states[w.State].name)
+	if w.Lost, w.ParkNote = false, p.m.in(w, "Parked"); !w.ParkNote {
+		w.From = 0
+	}
+	w.Marks |= p.m.states[w.State].marks
 }
 
 // look takes in what a machine shows: the engine keeps the mark Stranger by what it is shown, and the judge remembers what is

@@ -29,7 +29,7 @@ func lead(ctx context.Context, ahead time.Duration) *counted.Clock {
 func leadAt(ctx context.Context, pace, ahead time.Duration) *counted.Clock {
 	GinkgoHelper()
 	start := time.Now()
-	clock := counted.NewClock(start, func() time.Duration { return pace * time.Since(start) })
+	clock := counted.NewClock(start, func() time.Duration { return time.Since(start) * pace }) //nolint:durationcheck // a factor
 	theWorld.options = func(o *controllers.Options) {
 		o.NoReleaseGrace, o.Counted = false, clock
 		o.Now = func() time.Time { return stepped.Wall(time.Now(), ahead) }

@@ -20,7 +20,7 @@ const ConsentRecord = "metalaw-consent"
 
 // JudgeConsent keeps that record from users who may write ConfigMaps for bundles: an earlier time would have old
 // maintenances granted. A user who may restore the fleet may bring it back from a backup.
-func (r *Rules) JudgeConsent(
+func (l *Rules) JudgeConsent(
 	ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings, _ map[string]any,
 ) error {
 	stored := c.New
@@ -31,7 +31,7 @@ func (r *Rules) JudgeConsent(
 		return nil
 	}
 	const verb = "restore"
-	may, err := r.May(ctx, c.User, authorizationv1.ResourceAttributes{
+	may, err := l.May(ctx, c.User, authorizationv1.ResourceAttributes{
 		Verb: verb, Group: policyv1alpha1.GroupVersion.Group, Resource: "fleetcontrols",
 		Name: policyv1alpha1.FleetControlName})
 	if err != nil || may {

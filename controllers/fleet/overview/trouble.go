@@ -101,7 +101,8 @@ func ofBMC(b *v1alpha1.BMC, now time.Time) (Trouble, bool) {
 		t.tell(reset)
 		t.NeedsPerson = now.Sub(t.Since) > patience
 	case ready == nil:
-		return t, t.silent(b.CreationTimestamp, now)
+		found := t.silent(b.CreationTimestamp, now)
+		return t, found
 	case ready.Status != metav1.ConditionTrue:
 		t.tell(ready)
 		if u := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionUnreachable); u != nil &&
@@ -163,7 +164,8 @@ func ofServer(s *v1alpha1.Server, now time.Time) (Trouble, bool) {
 	}
 	switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
 	case ready == nil:
-		return t, t.silent(s.CreationTimestamp, now)
+		found = t.silent(s.CreationTimestamp, now)
+		return t, found
 	case ready.Status == metav1.ConditionTrue || ready.Reason == v1alpha1.ReasonMoving:
 		return t, false
 	default:

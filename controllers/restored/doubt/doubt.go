@@ -33,22 +33,28 @@ func Next(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory, now met
 	switch {
 	case !marked && d == nil:
 		return Step{}
-	case !marked && d.InspectSince != nil: // the Server is a new one, or a user took the annotation away
+	case !marked && d.InspectSince != nil: // the Server is a new one
 		return Step{Server: true, Annotation: restored.Inspect}
 	case !marked:
 		return Step{Server: true, Annotation: restored.Doubted}
 	case value == restored.Confirmed:
 		return confirmed(s, d, now)
-	case value == restored.Inspect && d == nil && inspected(s): // the inspection ended it
-		return Step{Server: true}
-	case value == restored.Inspect && d == nil: // an older build, or a restore from a backup, lost the inventory's part
-		return Step{Server: true, Annotation: restored.Doubted}
-	case value == restored.Inspect && d.InspectSince == nil:
-		return Step{Server: true, Annotation: restored.Doubted}
 	case value == restored.Inspect:
-		return Step{}
+		return inspecting(s, d)
 	case d == nil || d.InspectSince != nil: // doubted, or doubted anew
 		return Step{Inventory: true, Doubt: taken(s, now)}
+	}
+	return Step{}
+}
+
+// inspecting is the step for a server that is to be inspected. The inspection takes the inventory's part away. If none was
+// begun, an older build or a restore from a backup lost that part.
+func inspecting(s *v1alpha1.Server, d *policyv1alpha1.RestoredDoubt) Step {
+	switch {
+	case d == nil && inspected(s):
+		return Step{Server: true}
+	case d == nil, d.InspectSince == nil:
+		return Step{Server: true, Annotation: restored.Doubted}
 	}
 	return Step{}
 }

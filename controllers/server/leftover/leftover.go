@@ -26,7 +26,8 @@ func Drop(ctx context.Context, c client.Client, server, purpose string) error {
 		if !b.DeletionTimestamp.IsZero() || !orphaned.Boot(b, purpose) {
 			continue
 		}
-		if err := c.Delete(ctx, b, client.Preconditions{UID: &b.UID}); client.IgnoreNotFound(err) != nil {
+		err := client.IgnoreNotFound(c.Delete(ctx, b, client.Preconditions{UID: &b.UID}))
+		if err != nil {
 			return fmt.Errorf("delete boot configuration %s/%s, which a former holder left: %w", b.Namespace, b.Name, err)
 		}
 	}

@@ -161,37 +161,39 @@ func (d *decision) admitOperation(asked string) {
 		d.dropRequest()
 		return
 	}
+	accepted := accepts(d.Bundle, s, asked)
 	switch {
-	case asked == v1alpha1.OperationPark, asked == v1alpha1.OperationUnpark && !accepts(d.Bundle, s, asked):
+	case asked == v1alpha1.OperationPark, asked == v1alpha1.OperationUnpark && !accepted:
 		d.takePark(asked)
-		return
-	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
-		d.releaseByHand()
-		return
-	case asked == v1alpha1.OperationUndoRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
-		d.undoRelease()
-		return
-	case asked == v1alpha1.OperationSanitize && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
-		d.admitSanitize()
-		return
 	case pastRules(asked):
 		d.admitMove(asked)
-		return
-	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
-		d.beginOperation(asked)
-		return
-	case otherKinds[asked] != "":
-		d.note(v1alpha1.ReasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
-	case asked == v1alpha1.OperationUndoRelease && v1alpha1.ReleaseRecorded(s) &&
-		d.Bundle.Lifecycle.Ensures(engine.State(s.Status.State), policies.EffectBootWipe):
-		d.note(v1alpha1.ReasonOperationRefused, asked+": "+d.tooLate("the machine is being erased"))
-	case knownOperations[asked]:
-		d.note(v1alpha1.ReasonOperationRefused,
-			fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+Instead(d.Bundle, d.server, asked))
+	case !accepted:
+		d.note(refusal(d.Bundle, s, asked, d.tooLate("the machine is being erased")))
+		d.dropRequest()
+	case asked == v1alpha1.OperationRelease:
+		d.releaseByHand()
+	case asked == v1alpha1.OperationUndoRelease:
+		d.undoRelease()
+	case asked == v1alpha1.OperationSanitize:
+		d.admitSanitize()
 	default:
-		d.note(v1alpha1.ReasonUnknownOperation, fmt.Sprintf("there is no operation %q", asked))
+		d.beginOperation(asked)
 	}
-	d.dropRequest()
+}
+
+// refusal says why an operation cannot be begun here; late is why a release cannot be taken back while the machine is
+// erased.
+func refusal(b *bundle.Bundle, s *v1alpha1.Server, asked, late string) (reason, message string) {
+	state := engine.State(s.Status.State)
+	switch {
+	case otherKinds[asked] != "":
+		return v1alpha1.ReasonOperationRefused, asked + " is no operation of a Server: " + otherKinds[asked]
+	case asked == v1alpha1.OperationUndoRelease && v1alpha1.ReleaseRecorded(s) && b.Lifecycle.Ensures(state, policies.EffectBootWipe):
+		return v1alpha1.ReasonOperationRefused, asked + ": " + late
+	case knownOperations[asked]:
+		return v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, state) + Instead(b, s, asked)
+	}
+	return v1alpha1.ReasonUnknownOperation, fmt.Sprintf("there is no operation %q", asked)
 }
 
 // beginOperation records an operation before anything is done about it.

@@ -25,15 +25,19 @@ func RunsAgent(s *v1alpha1.Server, f *policies.Facts, at policies.Instant) bool 
 	if r.Action == v1alpha1.PowerActionForceOff && r.Uncounted && r.Entry == l.Entry && r.ShownAt == nil {
 		return recent(l, at) // it is asked for once more
 	}
-	booted := l.Entry - 1
-	if r.Action != v1alpha1.PowerActionOn || r.ShownAt == nil || r.Entry != booted || booted <= 0 {
-		return false
-	}
-	if r.Attempts == 0 { // it was seen off since, where it was to be off: see switchOff
-		return false
-	}
-	heard := f.Probe.Entry == booted && f.Probe.Complete || f.Wipe.Entry == booted && (f.Wipe.Verified || f.Wipe.Failed)
-	return heard && movedByRule(l) && !restartedSince(s.Status.Operation, r) && recent(l, at)
+	return bootedFor(r, l.Entry-1) && heardIn(f, l.Entry-1) && movedByRule(l) && !restartedSince(s.Status.Operation, r) &&
+		recent(l, at)
+}
+
+// bootedFor says that the machine was switched on last for an entry. One without attempts was seen off since, where it was to
+// be off: see switchOff.
+func bootedFor(r *v1alpha1.PowerRequest, entry int64) bool {
+	return r.Action == v1alpha1.PowerActionOn && r.ShownAt != nil && r.Entry == entry && entry > 0 && r.Attempts > 0
+}
+
+// heardIn says that the agent of an entry was heard to its end.
+func heardIn(f *policies.Facts, entry int64) bool {
+	return f.Probe.Entry == entry && f.Probe.Complete || f.Wipe.Entry == entry && (f.Wipe.Verified || f.Wipe.Failed)
 }
 
 // movedByRule says that a rule of the policy made the last move, and neither a user nor the takeover from another operator.

@@ -66,12 +66,12 @@ func releaseWaits(s *v1alpha1.Server, settings *bundle.Settings, now time.Time, 
 	if at, ok := policies.ReleaseEffective(s, grace); ok && at.Sub(now.Add(left)).Abs() < time.Minute {
 		when = "at " + at.Format(time.RFC3339)
 	}
-	power := ""
+	powered := ""
 	if settings.ReleasePower == bundle.PowerImmediate {
-		power = "the machine is powered off, and "
+		powered = "the machine is powered off, and "
 	}
 	return fmt.Sprintf(" Its claim has ended: %sthe release takes effect %s. Until then metalaw server undo-release %s takes it back.",
-		power, when, s.Name)
+		powered, when, s.Name)
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.

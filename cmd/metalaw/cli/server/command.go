@@ -94,8 +94,8 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
 	if v.operation == v1alpha1.OperationAttestDisk {
-		f.StringVar(&r.attests.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, or serial number, PCI address, "+
-			"slot or name of hidden storage; required")
+		f.StringVar(&r.attests.disk, "disk", "", "serial number, WWID or name of the disk, as the ServerInventory lists it, "+
+			"or serial number, PCI address, slot or name of hidden storage; required")
 		f.StringVar(&r.attests.method, "method", "", "what became of the disk: destroy or removed; required")
 		terminal.Offer(cmd, "method", methods)
 	} else {
@@ -163,8 +163,8 @@ var verbs = []verb{
 		name: "undo-release", operation: v1alpha1.OperationUndoRelease,
 		short: "Take the release of a claim back before its data is erased",
 		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared. That is so within the setting releaseGrace " +
-			"of the policy, and after that until the machine is off. This takes the release record away, waits for that, and prints the claim with its " +
-			"labels and annotations. The outcome goes to the standard error, and so does what holds the manager back. After the timeout it prints " +
+			"of the policy, and after that until the machine is off. This takes the release record away, waits for that, and prints the claim " +
+			"with its labels and annotations. The outcome goes to the standard error, and so does what holds the manager back. After the timeout it prints " +
 			"the claim, too. " +
 			"Apply the claim in its namespace: the server goes back to it with its data, and boots again if it was powered off. " +
 			"Until then nothing on the server is erased.",

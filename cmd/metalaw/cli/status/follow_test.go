@@ -9,11 +9,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers/fleet/overview"
 	"github.com/metalaw/metalaw/internal/running"
 )
+
+var gone = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}}
 
 func TestAWatchThatFailsIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -25,7 +28,7 @@ func TestAWatchThatFailsIsTold(t *testing.T) {
 		"it failed a while ago":          {errors.New("connection refused"), 2 * brokenFor, false},
 		"it ended, and goes on":          {io.EOF, time.Second, false},
 		"its place was given up":         {apierrors.NewResourceExpired("too old"), time.Second, false},
-		"its place was given up, as 410": {apierrors.NewGone("too old"), time.Second, false},
+		"its place was given up, as 410": {gone, time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &broken{}

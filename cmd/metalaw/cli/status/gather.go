@@ -35,7 +35,7 @@ func (l live) each(ctx context.Context, fresh func() client.ObjectList, take fun
 		list := fresh()
 		err := l.List(ctx, list, append([]client.ListOption{limit, client.Continue(place)}, options...)...)
 		if apierrors.IsResourceExpired(err) && place != "" {
-			limit, place = 0, ""
+			limit = 0
 			list, first = fresh(), true
 			err = l.List(ctx, list, options...)
 		}

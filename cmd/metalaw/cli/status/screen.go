@@ -198,7 +198,7 @@ func policy(a *overview.Answers) section {
 	governs := p.Revisions[0]
 	words := fmt.Sprintf("%s governs %d of %d servers", governs.Name, governs.Servers, a.Where.Servers)
 	if governs.Since != nil {
-		words += ", " + string(governs.Stage) + " for " + ago(a.At, *governs.Since)
+		words += ", " + governs.Stage + " for " + ago(a.At, *governs.Since)
 	}
 	return section{line: line("Policy", words), details: revisions(a, 1), least: 2}
 }

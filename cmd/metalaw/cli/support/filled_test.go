@@ -146,7 +146,7 @@ func TestNoFormOfASecretIsLeftInAnyStringOfAFilledCluster(t *testing.T) {
 }
 
 // suspicious are the words by which a reader would look for secrets.
-var suspicious = regexp.MustCompile(`(?i)passw|passphrase|secret|token|salt|hash|key|communit|authoriz|licen|cookie|credential|media-url`)
+var suspicious = regexp.MustCompile(`(?i)passw|passphrase|secret|token|salt|hash|key|community|communities|authoriz|licen|cookie|credential|media-url`)
 
 func TestWhatIsLeftAtSuspiciousKeysOfAFilledClusterIsNoSecret(t *testing.T) {
 	next, seen := 0, 0
