@@ -109,7 +109,7 @@ var _ = Describe("The verbs, with the manager at the other end", Ordered, func()
 		taken(ctx, "m-refused")
 		got := operator.says(ctx, "server", "retry", "m-refused", "--reason", "INC-1", "--wait")
 		Expect(got.code).To(Equal(1), got.err)
-		Expect(got.out).To(MatchRegexp(`^m-refused  refused    retry cannot be used in state \w+\n$`))
+		Expect(got.out).To(MatchRegexp(`^m-refused  refused    there is nothing to retry: it is in \w+, and a server is retried in Error\n$`))
 	})
 
 	It("judge by what can be read, for somebody who may not read Events", func(ctx SpecContext) {

@@ -11,11 +11,25 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
+
+// forgetWithheld takes away what a manager said that only observed.
+func forgetWithheld(ctx SpecContext) {
+	var servers v1alpha1.ServerList
+	Expect(admin.List(ctx, &servers)).To(Succeed())
+	for i := range servers.Items {
+		s := &servers.Items[i]
+		before := s.DeepCopy()
+		if meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionWithheld) {
+			Expect(admin.Status().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
+		}
+	}
+}
 
 var _ = Describe("The state of the fleet at one look", Ordered, func() {
 	// trouble has a server say that a wipe failed.
@@ -51,6 +65,7 @@ var _ = Describe("The state of the fleet at one look", Ordered, func() {
 	}, SpecTimeout(time.Minute))
 
 	It("tells that a manager only observes", func(ctx SpecContext) {
+		DeferCleanup(forgetWithheld) // once the manager has ended: no other one takes it back
 		startManager(ctx, "--observe-only", "--maintenance=plan")
 		Eventually(func() string { return viewer.says(ctx, "status").out }).
 			Should(ContainSubstring("Mode: observe-only, so that nothing is done to any machine; maintenance plan"))

@@ -34,6 +34,7 @@ func rightOf(verb, group, resource, subresource string) right {
 
 // rare are rights that a full run does not use, and what they are for.
 var rare = map[right]string{
+	"use bmcsecrets.metal.ironcore.dev":                 "a manager whose account the webhooks do not know by name makes a BMC",
 	"patch events":                                      "an event that repeats is counted",
 	"patch events.events.k8s.io":                        "an event that repeats is counted",
 	"delete leases.coordination.k8s.io":                 "a manager that ends in order takes its own away, and the leader that of one that was killed long ago",

@@ -139,7 +139,7 @@ func aliasService(ctx context.Context, clients kubernetes.Interface, key service
 	spec := corev1.ServiceSpec{
 		Type:         corev1.ServiceTypeExternalName,
 		ExternalName: host,
-		Ports:        []corev1.ServicePort{{Name: "https", Port: port}},
+		Ports:        []corev1.ServicePort{{Name: "alias", Port: port}}, // not the shipped name, which an apply brings back
 	}
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		service, err := services.Get(ctx, key.name, metav1.GetOptions{})

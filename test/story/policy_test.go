@@ -21,7 +21,7 @@ var _ = Describe("A promoted bundle", func() {
 		name := serverOf(theWorld.available(ctx))
 		Expect(revisionOf(ctx, name)()).To(HavePrefix("default-1.2.0-"))
 		promote(ctx, "fleet")
-		Eventually(revisionOf(ctx, name)).Should(HavePrefix("fleet-1.1.0-"))
+		Eventually(revisionOf(ctx, name)).Should(HavePrefix("fleet-1.2.0-"))
 		Expect(state(ctx, name)()).To(Equal("Available/Off"))
 		promote(ctx, "default") // the built-in one is promoted like any other
 		Eventually(revisionOf(ctx, name)).Should(HavePrefix("default-1.2.0-"))

@@ -169,7 +169,7 @@ func (d *decision) endPark() bool {
 		return false
 	}
 	switch {
-	case d.Decision.To == engine.State(v1alpha1.StateParked) && d.served():
+	case d.Bundle.Lifecycle.Accepts(d.Decision.To, v1alpha1.OperationUnpark) && d.served(): // Parked, or what a bundle calls so
 		delete(s.Annotations, v1alpha1.ParkRequestedAnnotation)
 		d.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", d.Decision.Rule, d.Decision.To))
 	case !accepts(d.Bundle, s, v1alpha1.OperationPark):

@@ -164,8 +164,8 @@ var verbs = []verb{
 		short: "Take the release of a claim back before its data is erased",
 		long: "A claim that was deleted by mistake can come back as long as no wipe was prepared. That is so within the setting releaseGrace " +
 			"of the policy, and after that until the machine is off. This takes the release record away, waits for that, and prints the claim " +
-			"with its labels and annotations. The outcome goes to the standard error, and so does what holds the manager back. After the timeout it prints " +
-			"the claim, too. " +
+			"with its labels and annotations. The outcome goes to the standard error, and so does what holds the manager " +
+			"back. After the timeout it prints the claim, too. " +
 			"Apply the claim in its namespace: the server goes back to it with its data, and boots again if it was powered off. " +
 			"Until then nothing on the server is erased.",
 		example: "  {{.}} server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml\n  kubectl apply -f claim.yaml",
