@@ -46,7 +46,7 @@ func isParked(ctx context.Context, server, from string) {
 var _ = Describe("A client that writes its owner and park once", func() {
 	It("gets a server in Discovery before the claim that waits for it", func(ctx SpecContext) {
 		m := theWorld.machine(ctx, nil)
-		trouble := m.Inject(emulator.ResetIgnored())
+		trouble := m.Inject(emulator.ResetConflict()) // it is tried again at once
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Discovery/Off"))
 		parkOnce(ctx, name)
@@ -74,7 +74,7 @@ var _ = Describe("A client that writes its owner and park once", func() {
 		name := serverOf(m)
 		changeClaim(ctx, "parked-in-cleanup", func(c *v1alpha1.ServerClaim) { c.Spec.Power = v1alpha1.PowerOff })
 		Eventually(state(ctx, name)).Should(Equal("Reserved/Off"))
-		trouble := m.Inject(emulator.ResetIgnored())
+		trouble := m.Inject(emulator.ResetConflict()) // it is tried again at once
 		deleteClaim(ctx, "parked-in-cleanup")
 		Eventually(state(ctx, name)).Should(Equal("Cleanup/Off"))
 		parkOnce(ctx, name)
@@ -89,7 +89,7 @@ var _ = Describe("A client that writes its owner and park once", func() {
 	It("gets a claimed server although its claim ends meanwhile", func(ctx SpecContext) {
 		m := claimed(ctx, "parked-at-its-end")
 		name := serverOf(m)
-		trouble := m.Inject(emulator.ResetIgnored())
+		trouble := m.Inject(emulator.ResetConflict()) // it is tried again at once
 		parkOnce(ctx, name)
 		Eventually(operated(ctx, name)).Should(Equal("park Pending"))
 		deleteClaim(ctx, "parked-at-its-end")
@@ -167,7 +167,7 @@ var _ = Describe("A client that writes its owner and park once", func() {
 
 	It("loses the request to a claim that both references join by hand, which says so", func(ctx SpecContext) {
 		m := theWorld.machine(ctx, nil)
-		trouble := m.Inject(emulator.ResetIgnored())
+		trouble := m.Inject(emulator.ResetConflict()) // it is tried again at once
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Discovery/Off"))
 		parkOnce(ctx, name)
