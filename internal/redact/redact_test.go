@@ -26,6 +26,7 @@ func TestText(t *testing.T) {
 		"an authorization":                     {"Authorization: Basic cm9vdDpjYWx2aW4=", "Authorization: [hidden]"},
 		"a token of a session":                 {`"X-Auth-Token": "abc"`, `"X-Auth-Token": "[hidden]"`},
 		"a bearer token in a sentence":         {"the client sent Bearer abcdefgh12 to it", "the client sent Bearer [hidden] to it"},
+		"the name of a boot medium":            {"https://boot.lab/media/0vLMZPvL2FPv4vPx2vf5fBBPEpFP1jJ9dQvRCLqc1rI.iso", "https://boot.lab/media/[hidden].iso"},
 		"a JSON web token":                     {"got eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl back", "got [hidden] back"},
 		"a token of a forge":                   {"cloned with ghp_0123456789abcdefghij", "cloned with [hidden]"},
 		"a bootstrap token":                    {"joins with abcdef.0123456789abcdef", "joins with [hidden]"},

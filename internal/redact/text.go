@@ -28,6 +28,8 @@ var shapes = []shape{
 	{regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----)` +
 		`.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`),
 		[]string{"private key"}, ""},
+	// The name of a boot medium, which is the right to fetch it with the ignition that it holds.
+	{regexp.MustCompile(`(/media/)[A-Za-z0-9_-]{43}`), []string{"/media/"}, ""},
 	// What a URL holds by itself.
 	{regexp.MustCompile(`(?i)(\bdata:[a-z0-9/+.;=-]*,)[^\s"'<>]+`), []string{"data:"}, ""},
 	// User info of a URL, up to the last @ before the path.

@@ -135,7 +135,9 @@ func (r *record) recordParked() {
 	case s.Status.Lifecycle == nil:
 	case s.Status.State != v1alpha1.StateParked:
 		delete(s.Annotations, v1alpha1.ParkedAnnotation)
-		delete(s.Annotations, v1alpha1.PreParkStateAnnotation)
+		if from != engine.State(v1alpha1.StateParked) { // the status may not be stored yet, and unpark would ask once more
+			delete(s.Annotations, v1alpha1.PreParkStateAnnotation)
+		}
 	case r.Decision.Moves() && from != "":
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.PreParkStateAnnotation, string(from))
 		fallthrough

@@ -79,8 +79,10 @@ func TestTheMarkerOfAParkedServerGoesWithItsState(t *testing.T) {
 		"it stays":                            {"Parked", map[string]string{v1alpha1.ParkedAnnotation: "x", v1alpha1.PreParkStateAnnotation: "Error"}, stays, map[string]string{v1alpha1.ParkedAnnotation: "x", v1alpha1.PreParkStateAnnotation: "Error"}},
 		"it tells a lost status where it was": {"Parked", map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Released"}, engine.Decision{To: "Parked", Rule: "StillParked"}, map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Released"}},
 		"one that was adopted gets it":        {"Parked", nil, stays, map[string]string{v1alpha1.ParkedAnnotation: "true"}},
-		"it goes with the move back":          {"Error", map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Parked", To: "Error", Rule: "UnparkedToError"}, nil},
-		"what another program left goes":      {"Available", map[string]string{v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Available", To: "Available"}, nil},
+		"the state before outlives the move back": {"Error", map[string]string{v1alpha1.ParkedAnnotation: "true", v1alpha1.PreParkStateAnnotation: "Error"},
+			engine.Decision{From: "Parked", To: "Error", Rule: "UnparkedToError"}, map[string]string{v1alpha1.PreParkStateAnnotation: "Error"}},
+		"and goes at the look after it":  {"Error", map[string]string{v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Error", To: "Error"}, nil},
+		"what another program left goes": {"Available", map[string]string{v1alpha1.PreParkStateAnnotation: "Error"}, engine.Decision{From: "Available", To: "Available"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &v1alpha1.Server{}
