@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/internal/bootserver/images"
+	"github.com/metalaw/metalaw/internal/bootserver/origin"
 	"github.com/metalaw/metalaw/internal/peers"
 	"github.com/metalaw/metalaw/internal/ratelimit"
 )
@@ -55,9 +56,10 @@ const (
 	tellPause, maxTold = 5 * time.Minute, 8192
 )
 
-// limited answers a source that asks too much. Ignition tries again after such an answer.
-func (m *machines) limited(w http.ResponseWriter, r *http.Request) bool {
-	if m.rates.Allow(r.RemoteAddr, time.Now()) {
+// limited answers a source that asks too much. Ignition tries again after such an answer. A machine at an address that is
+// known for its own is always served: another host may have used up what its network is given.
+func (m *machines) limited(w http.ResponseWriter, r *http.Request, boot Boot) bool {
+	if origin.Judge(peer(r), boot.Machine) == origin.Machine || m.rates.Allow(r.RemoteAddr, time.Now()) {
 		return false
 	}
 	w.Header().Set("Retry-After", "5")
@@ -96,15 +98,17 @@ func (o Options) refuse(w http.ResponseWriter, what string, err error) {
 
 // ipxe compares the UUID exactly, in lower case, as boot-operator does.
 func (m *machines) ipxe(w http.ResponseWriter, r *http.Request) {
-	if m.limited(w, r) {
-		return
-	}
 	uuid, ok := machineUUID(r.PathValue("uuid"))
 	if !ok {
-		http.NotFound(w, r)
+		if !m.limited(w, r, Boot{}) {
+			http.NotFound(w, r)
+		}
 		return
 	}
 	boot, err := m.Source.ByUUID(r.Context(), uuid, true)
+	if m.limited(w, r, boot) {
+		return
+	}
 	if err == nil && !boot.Image.PXE() {
 		err = fmt.Errorf("%w: image %s has no kernel and initramfs", ErrUnknown, boot.Image.Reference())
 	}
@@ -147,15 +151,17 @@ func script(service string, boot Boot) string {
 
 // ignition takes a UUID in either case. A boot without a Secret ends the connection without an answer, as at boot-operator.
 func (m *machines) ignition(w http.ResponseWriter, r *http.Request) {
-	if m.limited(w, r) {
-		return
-	}
 	uuid, ok := machineUUID(r.PathValue("uuid"))
 	if !ok {
-		http.NotFound(w, r)
+		if !m.limited(w, r, Boot{}) {
+			http.NotFound(w, r)
+		}
 		return
 	}
 	boot, err := m.Source.ByUUID(r.Context(), uuid, false)
+	if m.limited(w, r, boot) {
+		return
+	}
 	if err != nil {
 		m.refuse(w, "ignition", err)
 		return

@@ -101,7 +101,8 @@ func TestAnIgnitionIsServedToItsMachineAlone(t *testing.T) {
 }
 
 func TestASourceThatTriesUUIDsIsLimited(t *testing.T) {
-	_, options := serving(t)
+	source, options := serving(t)
+	source.boot.Machine.Add("52:54:00:aa:bb:01", "127.0.0.9")
 	address := listening(t, Machines(options), options)
 	guesser := client(t, "127.0.0.9")
 	last := 0
@@ -124,5 +125,10 @@ func TestASourceThatTriesUUIDsIsLimited(t *testing.T) {
 	}
 	if status, _ := fetch(t, "127.0.0.1", "http://"+address+"/ignition/"+uuid); status != http.StatusOK {
 		t.Errorf("another source got %d", status)
+	}
+	for _, document := range []string{"/ignition/", "/ipxe/"} { // as where a whole network counts as one source
+		if status, _ := fetch(t, "127.0.0.9", "http://"+address+document+uuid); status != http.StatusOK {
+			t.Errorf("the machine's own address got %d for %s", status, document)
+		}
 	}
 }
