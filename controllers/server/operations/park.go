@@ -91,12 +91,22 @@ func deferral(b *bundle.Bundle, s *v1alpha1.Server) string {
 // droppedWhileParked says why an operation on a parked server is dropped; empty where it is not.
 func droppedWhileParked(b *bundle.Bundle, s *v1alpha1.Server, asked string) string {
 	switch known := knownOperations[asked] || otherKinds[asked] != ""; {
+	case s.Status.State == v1alpha1.StateParked && asked == v1alpha1.OperationUnpark && strandsError(b, s):
+		return fmt.Sprintf("the server was parked in Error, and no rule of policy revision %s leads back there. "+
+			"Promote one that has it, or: metalaw server force %s --to Error", b.Revision.Name, s.Name)
 	case s.Status.State != v1alpha1.StateParked || !known || accepts(b, s, asked):
 		return ""
 	case asked == v1alpha1.OperationPark:
 		return "the server is parked already"
 	}
 	return "the server is parked, and nothing is done to it until operation unpark"
+}
+
+// strandsError says that a server was parked in Error, and that a policy does not know the way back: its other rules would
+// offer a broken server.
+func strandsError(b *bundle.Bundle, s *v1alpha1.Server) bool {
+	return s.Annotations[v1alpha1.PreParkStateAnnotation] == string(v1alpha1.StateError) &&
+		!b.Lifecycle.HasEdge(engine.State(v1alpha1.StateParked), engine.State(v1alpha1.StateError))
 }
 
 // takenBy is the claim that has a server and did not hold it when the request was made; empty where none has. The end of

@@ -49,6 +49,11 @@ type situation struct {
 
 type with func(*situation)
 
+// wasIn is the state in which the server was parked.
+func wasIn(state string) with {
+	return func(x *situation) { x.in.Server.Annotations[v1alpha1.PreParkStateAnnotation] = state }
+}
+
 // in is a server of ours in a state, off, for which nothing is asked.
 func in(t *testing.T, b *bundle.Bundle, state v1alpha1.ServerState, changes ...with) Input {
 	t.Helper()
@@ -141,20 +146,23 @@ func TestARequestToParkIsKeptUntilItIsServed(t *testing.T) {
 		in   Input
 		want string
 	}{
-		"in Initial it waits":                         {in(t, now, "Initial", park), "no operation, kept, ParkDeferred"},
-		"in Discovery it waits":                       {in(t, now, "Discovery", park), "no operation, kept, ParkDeferred"},
-		"in Cleanup it waits":                         {in(t, now, "Cleanup", park), "no operation, kept, ParkDeferred"},
-		"in Maintenance it waits":                     {in(t, now, "Maintenance", park), "no operation, kept, ParkDeferred"},
-		"in Available it is begun":                    {in(t, now, "Available", park), "park Pending by jane, kept"},
-		"in Reserved it is begun":                     {in(t, now, "Reserved", park, heldBy("u1")), "park Pending by jane, kept"},
-		"in Released it is begun":                     {in(t, now, "Released", park), "park Pending by jane, kept"},
-		"in Error it is begun":                        {in(t, now, "Error", park), "park Pending by jane, kept"},
-		"in Released of a former bundle it waits":     {in(t, former, "Released", park), "no operation, kept, ParkDeferred"},
-		"in Error of a former bundle it waits":        {in(t, former, "Error", park), "no operation, kept, ParkDeferred"},
-		"in Observing it is refused":                  {in(t, now, "Observing", park), "no operation, OperationRefused"},
-		"in Decommissioned it is refused":             {in(t, now, "Decommissioned", park), "no operation, OperationRefused"},
-		"in Parked it is dropped":                     {in(t, now, "Parked", park), "no operation, ParkedOperationDropped"},
-		"in Parked so is another one":                 {in(t, now, "Parked", asks("hard-restart-server")), "no operation, ParkedOperationDropped"},
+		"in Initial it waits":                     {in(t, now, "Initial", park), "no operation, kept, ParkDeferred"},
+		"in Discovery it waits":                   {in(t, now, "Discovery", park), "no operation, kept, ParkDeferred"},
+		"in Cleanup it waits":                     {in(t, now, "Cleanup", park), "no operation, kept, ParkDeferred"},
+		"in Maintenance it waits":                 {in(t, now, "Maintenance", park), "no operation, kept, ParkDeferred"},
+		"in Available it is begun":                {in(t, now, "Available", park), "park Pending by jane, kept"},
+		"in Reserved it is begun":                 {in(t, now, "Reserved", park, heldBy("u1")), "park Pending by jane, kept"},
+		"in Released it is begun":                 {in(t, now, "Released", park), "park Pending by jane, kept"},
+		"in Error it is begun":                    {in(t, now, "Error", park), "park Pending by jane, kept"},
+		"in Released of a former bundle it waits": {in(t, former, "Released", park), "no operation, kept, ParkDeferred"},
+		"in Error of a former bundle it waits":    {in(t, former, "Error", park), "no operation, kept, ParkDeferred"},
+		"in Observing it is refused":              {in(t, now, "Observing", park), "no operation, OperationRefused"},
+		"in Decommissioned it is refused":         {in(t, now, "Decommissioned", park), "no operation, OperationRefused"},
+		"in Parked it is dropped":                 {in(t, now, "Parked", park), "no operation, ParkedOperationDropped"},
+		"in Parked so is another one":             {in(t, now, "Parked", asks("hard-restart-server")), "no operation, ParkedOperationDropped"},
+		"what was parked in Error is not offered by a former bundle": {
+			in(t, former, "Parked", asks("unpark"), wasIn("Error")), "no operation, ParkedOperationDropped"},
+		"and goes back by a present one":              {in(t, now, "Parked", asks("unpark"), wasIn("Error")), "unpark Pending by jane, asks unpark"},
 		"in Parked so is an undo":                     {in(t, now, "Parked", asks("undo-release")), "no operation, ParkedOperationDropped"},
 		"in Parked unpark is not":                     {in(t, now, "Parked", asks("unpark")), "unpark Pending by jane, asks unpark"},
 		"an older one is replaced that has not begun": {in(t, now, "Error", park, records("retry")), "park Pending by jane, kept, OperationRefused"},
