@@ -203,6 +203,9 @@ const (
 	// BootIgnitionAnnotation on a ServerBootConfiguration says how long metalaw boot serves the ignition: IgnitionUntilFirstSign, or
 	// always where it is absent. The manager writes it by boot.ignition of the bundle.
 	BootIgnitionAnnotation = "policy.metalaw.dev/boot-ignition"
+	// BootAnySourceAnnotation on a Server, set to true by a user, has metalaw boot serve the ignition of its claims to any address:
+	// the machine has another address than at its inspection.
+	BootAnySourceAnnotation = "policy.metalaw.dev/boot-any-source"
 	// MediaURLAnnotation on a ServerBootConfiguration is the URL of the ISO that metalaw boot serves to the server's BMC while the
 	// boot configuration is in force. metalaw boot writes it; who knows it and sends from the BMC's address can read the ISO.
 	MediaURLAnnotation = "policy.metalaw.dev/media-url"

@@ -292,6 +292,23 @@ func TestAnIgnitionKnowsItsMachineAndItsTime(t *testing.T) {
 	}
 }
 
+func TestAUserOpensTheIgnitionOfOneMachine(t *testing.T) {
+	for value, want := range map[string]bootserver.Refusal{"true": "", "": bootserver.RefusalAnotherAddress} {
+		w := newWorld(t, full, func(w *world) {
+			w.server.Status.NetworkInterfaces = []v1alpha1.NetworkInterface{{Name: "eth0", IPs: []string{"192.0.2.1"}}}
+			w.server.Annotations = map[string]string{v1alpha1.BootAnySourceAnnotation: value}
+		})
+		w.reconcile(t)
+		boot, err := w.ByUUID(t.Context(), uuid, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := boot.Refuses(netip.MustParseAddr("192.0.2.9"), false); got != want {
+			t.Errorf("annotation %q: %q", value, got)
+		}
+	}
+}
+
 func TestARefusalIsToldOnce(t *testing.T) {
 	w := newWorld(t, full, nil)
 	w.reconcile(t)

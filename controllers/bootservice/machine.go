@@ -23,6 +23,11 @@ func ofAgent(boot *v1alpha1.ServerBootConfiguration) bool {
 	return purpose == v1alpha1.BootPurposeProbe || purpose == v1alpha1.BootPurposeWipe
 }
 
+// boundToMachine says that an ignition is served to its machine alone: it is no agent's, and no user opened it.
+func boundToMachine(server *v1alpha1.Server, boot *v1alpha1.ServerBootConfiguration) bool {
+	return !ofAgent(boot) && server.Annotations[v1alpha1.BootAnySourceAnnotation] != "true"
+}
+
 // machineOf is what is known of the network interfaces of a server's machine.
 func machineOf(server *v1alpha1.Server) origin.Known {
 	var known origin.Known
@@ -49,23 +54,24 @@ var refusals = map[bootserver.Refusal]string{
 
 // Refused writes a condition, once for each reason. A write that fails is left: the log has it.
 func (s *Source) Refused(ctx context.Context, boot bootserver.Boot, why bootserver.Refusal) {
-	s.tell(ctx, boot, metav1.Condition{Type: v1alpha1.ConditionIgnitionRefused, Status: metav1.ConditionTrue, Reason: string(why),
-		Message: refusals[why]})
+	s.tell(ctx, boot, func(config *v1alpha1.ServerBootConfiguration) bool {
+		return meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionIgnitionRefused,
+			Status: metav1.ConditionTrue, Reason: string(why), Message: refusals[why], ObservedGeneration: config.Generation})
+	})
 }
 
-// tell writes a condition of a boot configuration.
-func (s *Source) tell(ctx context.Context, boot bootserver.Boot, condition metav1.Condition) {
+// tell changes the conditions of a boot configuration.
+func (s *Source) tell(ctx context.Context, boot bootserver.Boot, change func(*v1alpha1.ServerBootConfiguration) bool) {
 	config, err := s.configuration(ctx, boot)
 	if err != nil {
 		return
 	}
 	before := config.DeepCopy()
-	condition.ObservedGeneration = config.Generation
-	if !meta.SetStatusCondition(&config.Status.Conditions, condition) {
+	if !change(config) {
 		return
 	}
 	err = s.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "a condition was not written", "bootConfiguration", boot.Name, "type", condition.Type)
+		ctrl.LoggerFrom(ctx).Error(err, "a condition was not written", "bootConfiguration", boot.Name)
 	}
 }

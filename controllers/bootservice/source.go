@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,7 +112,8 @@ func (s *Source) boot(ctx context.Context, server *v1alpha1.Server, boot *v1alph
 		return bootserver.Boot{}, err
 	}
 	return bootserver.Boot{Name: client.ObjectKeyFromObject(boot).String(), UUID: strings.ToLower(server.Spec.SystemUUID), Image: image,
-		Ignition: boot.Spec.IgnitionSecretRef != nil, Tenant: !ofAgent(boot), Machine: machineOf(server), Closed: closed(boot), BMC: address}, nil
+		Ignition: boot.Spec.IgnitionSecretRef != nil, Tenant: boundToMachine(server, boot), Machine: machineOf(server),
+		Closed: closed(boot), BMC: address}, nil
 }
 
 // bmcAddress is where a server's BMC sends from; the zero value where that is not known.
@@ -258,12 +260,16 @@ func content(text []byte, boot bootserver.Boot) (bootserver.Content, error) {
 	}}, err
 }
 
-// Fetched writes a condition. A write that fails is left: the machine has what it needs.
+// Fetched writes a condition, and ends the one of a refusal once the ignition was served. A write that fails is left: the machine has what it needs.
 func (s *Source) Fetched(ctx context.Context, boot bootserver.Boot, document bootserver.Document) {
 	kind, reason := v1alpha1.ConditionIPXEScriptFetched, "IPXEScriptDelivered"
 	if document == bootserver.DocumentIgnition {
 		kind, reason = v1alpha1.ConditionIgnitionDataFetched, "IgnitionDataDelivered"
 	}
-	s.tell(ctx, boot, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
-		Message: "a machine with the system UUID " + boot.UUID + " asked for it"})
+	s.tell(ctx, boot, func(config *v1alpha1.ServerBootConfiguration) bool {
+		served := document == bootserver.DocumentIgnition && // a former refusal was a stranger's, or is over
+			meta.RemoveStatusCondition(&config.Status.Conditions, v1alpha1.ConditionIgnitionRefused)
+		return meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
+			Message: "a machine with the system UUID " + boot.UUID + " asked for it", ObservedGeneration: config.Generation}) || served
+	})
 }

@@ -62,13 +62,17 @@ func TestAStrangerGetsNoIgnitionOfAClaim(t *testing.T) {
 	if status, body := asksFrom(t, "127.0.0.9", service); status != http.StatusNotFound || strings.Contains(body, "ignition") {
 		t.Errorf("a stranger: %d %q", status, body)
 	}
+	told := meta.FindStatusCondition(w.reconcile(t).Status.Conditions, v1alpha1.ConditionIgnitionRefused)
+	if told == nil || told.Reason != string(bootserver.RefusalAnotherAddress) {
+		t.Errorf("the refusal is not told: %+v", told)
+	}
 	if status, body := asksFrom(t, "127.0.0.1", service); status != http.StatusOK || !strings.Contains(body, "3.4.0") {
 		t.Errorf("the machine: %d %q", status, body)
 	}
 	boot := w.reconcile(t)
-	told := meta.FindStatusCondition(boot.Status.Conditions, v1alpha1.ConditionIgnitionRefused)
-	if told == nil || told.Reason != string(bootserver.RefusalAnotherAddress) {
-		t.Errorf("the refusal is not told: %+v", boot.Status.Conditions)
+	told = meta.FindStatusCondition(boot.Status.Conditions, v1alpha1.ConditionIgnitionRefused)
+	if told != nil {
+		t.Errorf("the refusal is told after the machine got its ignition: %+v", boot.Status.Conditions)
 	}
 	meta.SetStatusCondition(&boot.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted"})
 	if err := w.Client.Status().Update(t.Context(), boot); err != nil {

@@ -22,7 +22,7 @@ type Boot struct {
 	Image images.Image
 	// Ignition says that the boot configuration names a Secret.
 	Ignition bool
-	// Tenant says that the ignition is not an agent's: it is served to its machine alone.
+	// Tenant says that the ignition is served to its machine alone: it is not an agent's, and no user opened it.
 	Tenant bool
 	// Machine is what is known of the machine's network interfaces.
 	Machine origin.Known
