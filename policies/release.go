@@ -40,9 +40,9 @@ func ReleaseEffective(s *v1alpha1.Server, grace time.Duration) (at time.Time, ok
 }
 
 // EndShutdown is how long an operating system may take to shut down whose effect grants it a time. Once a claim has ended the
-// setting releaseShutdown says so, under releasePower Immediate; what is to be forced at once stays so.
-func EndShutdown(s *v1alpha1.Server, settings *bundle.Settings, granted time.Duration) time.Duration {
-	if granted > 0 && settings.ReleasePower == bundle.PowerImmediate && v1alpha1.ReleaseRecorded(s) {
+// setting releaseShutdown says so, under releasePower Immediate. What is to be forced at once, or never, stays so.
+func EndShutdown(s *v1alpha1.Server, settings *bundle.Settings, granted time.Duration, force bool) time.Duration {
+	if granted > 0 && force && settings.ReleasePower == bundle.PowerImmediate && v1alpha1.ReleaseRecorded(s) {
 		return settings.ReleaseShutdown
 	}
 	return granted

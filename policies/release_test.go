@@ -120,14 +120,17 @@ func TestHowLongAnOperatingSystemHasToShutDown(t *testing.T) {
 		server  *v1alpha1.Server
 		power   string
 		granted time.Duration
+		force   bool
 		want    time.Duration
 	}{
-		"as the setting says once its claim has ended":   {ended, bundle.PowerImmediate, 5 * time.Minute, time.Minute},
-		"as the rule says while its claim lasts":         {held(), bundle.PowerImmediate, 5 * time.Minute, 5 * time.Minute},
-		"as the rule says where the grace comes first":   {ended, bundle.PowerAfterGrace, 5 * time.Minute, 5 * time.Minute},
-		"no time where the rule has it off by force now": {ended, bundle.PowerImmediate, 0, 0},
+		"as the setting says once its claim has ended":   {ended, bundle.PowerImmediate, 5 * time.Minute, true, time.Minute},
+		"as the rule says while its claim lasts":         {held(), bundle.PowerImmediate, 5 * time.Minute, true, 5 * time.Minute},
+		"as the rule says where the grace comes first":   {ended, bundle.PowerAfterGrace, 5 * time.Minute, true, 5 * time.Minute},
+		"as the rule says that never forces":             {ended, bundle.PowerImmediate, 5 * time.Minute, false, 5 * time.Minute},
+		"no time where the rule has it off by force now": {ended, bundle.PowerImmediate, 0, true, 0},
 	} {
-		if got := EndShutdown(c.server, &bundle.Settings{ReleasePower: c.power, ReleaseShutdown: time.Minute}, c.granted); got != c.want {
+		settings := &bundle.Settings{ReleasePower: c.power, ReleaseShutdown: time.Minute}
+		if got := EndShutdown(c.server, settings, c.granted, c.force); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -297,6 +297,7 @@ func TestAUserOpensTheIgnitionOfOneMachine(t *testing.T) {
 		w := newWorld(t, full, func(w *world) {
 			w.server.Status.NetworkInterfaces = []v1alpha1.NetworkInterface{{Name: "eth0", IPs: []string{"192.0.2.1"}}}
 			w.server.Annotations = map[string]string{v1alpha1.BootAnySourceAnnotation: value}
+			w.boot.Annotations = map[string]string{v1alpha1.BootPurposeAnnotation: v1alpha1.BootPurposeClaim}
 		})
 		w.reconcile(t)
 		boot, err := w.ByUUID(t.Context(), uuid, true)

@@ -75,8 +75,8 @@ func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Prog
 
 // powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
 func (s powerShell) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
-	graceful := policies.EndShutdown(s.server, &s.observed.Settings, effect.Param("graceful").Duration())
-	return s.stop(ctx, graceful, graceful == 0 || effect.Param("thenForce").Bool())
+	granted, force := effect.Param("graceful").Duration(), effect.Param("thenForce").Bool()
+	return s.stop(ctx, policies.EndShutdown(s.server, &s.observed.Settings, granted, force), granted == 0 || force)
 }
 
 func (s powerShell) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {

@@ -37,6 +37,9 @@ func TestAReleaseIsUndoneUntilAWipeIsPrepared(t *testing.T) {
 				s.Status.State, s.Spec.ReclaimPolicy = v1alpha1.StateReleased, v1alpha1.ReclaimPolicyRetain
 			}},
 			"undo-release Succeeded", v1alpha1.StateReserved},
+		"and so does one whose record went in a write that came to half": {
+			false, []func(*v1alpha1.Server){func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateReleased }},
+			"undo-release Succeeded", v1alpha1.StateReserved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

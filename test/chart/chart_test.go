@@ -186,6 +186,10 @@ func TestAValueReachesItsObject(t *testing.T) {
 			},
 			[]any{"Local", "Local"},
 		},
+		"where the values say otherwise, it does not": {
+			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "NodePort", "externalTrafficPolicy": ""}},
+			func(o objects) any { return at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"] }, nil,
+		},
 		"a Service within the cluster has no such policy": {
 			map[string]any{"boot": map[string]any{"enabled": true, "serviceType": "ClusterIP"}},
 			func(o objects) any { return at(o["Service/metalaw-boot"], "spec")["externalTrafficPolicy"] }, nil,

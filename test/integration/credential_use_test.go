@@ -106,6 +106,7 @@ var _ = Describe("The user who decides where a password goes", Serial, Ordered, 
 				o.(*v1alpha1.BMC).Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: strings.Repeat("1", 64)}
 			},
 			"metadata.annotations[policy.metalaw.dev/accept-certificate]": annotate(v1alpha1.AcceptCertificateAnnotation, strings.Repeat("1", 64)),
+			"metadata.annotations[policy.metalaw.dev/old-tls]":            annotate(v1alpha1.OldTLSAnnotation, "rsa-key-exchange"),
 		} {
 			Expect(patched(ctx, uma, direct, edit)).To(refusal(field, `user "cu-uma" `+lacks), field)
 		}

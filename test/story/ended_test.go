@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/internal/counted"
@@ -85,6 +86,20 @@ var _ = Describe("The end of a claim, with a grace", Serial, func() {
 		Expect(theWorld.begunToErase(m, m.Drives()[0].Name)()).To(BeFalse())
 		Expect(m.Drives()[0].Erasures()).To(BeZero())
 		Expect(getServer(ctx, name).Annotations).To(HaveKeyWithValue(v1alpha1.ClaimUIDAnnotation, string(getClaim(ctx, "ended").UID)))
+	})
+
+	It("takes a release back while a freeze holds everything else", func(ctx SpecContext) {
+		m := claimed(ctx, "ended-frozen")
+		name := serverOf(m)
+		control(ctx, frozen(policyv1alpha1.FreezeAll, m))
+		Eventually(controlCondition(ctx, policyv1alpha1.ConditionFrozen)).Should(Equal("True/All"))
+		deleteClaim(ctx, "ended-frozen")
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionWithheld)).Should(Equal("True/Frozen"))
+		operate(ctx, name, v1alpha1.OperationUndoRelease)
+		Eventually(operated(ctx, name)).Should(Equal("undo-release Succeeded"))
+		recontrol(ctx, thawed)
+		Consistently(state(ctx, name)).Should(Equal("Reserved/On"))
+		Expect(getServer(ctx, name).Annotations).NotTo(HaveKey(v1alpha1.ReleasedClaimAnnotation))
 	})
 
 	It("takes no release back under --observe-only, and says at once that it waits", func(ctx SpecContext) {

@@ -42,12 +42,14 @@ var (
 	endpointMACPath     = field.NewPath("spec", "macAddress")
 	endpointNamePath    = field.NewPath("metadata", "name")
 	acceptPath          = review.AnnotationsPath.Key(v1alpha1.AcceptCertificateAnnotation)
+	oldTLSPath          = review.AnnotationsPath.Key(v1alpha1.OldTLSAnnotation)
 )
 
 // ofBMC is what the creation or a change of a BMC uses. was is nil on a creation.
 func ofBMC(was, is *v1alpha1.BMC) []Use {
 	secret := is.Spec.BMCSecretRef.Name
 	_, accepts := review.Written(was, is, v1alpha1.AcceptCertificateAnnotation)
+	_, weakens := review.Written(was, is, v1alpha1.OldTLSAnnotation)
 	path := bmcSecretPath
 	switch {
 	case secret == "":
@@ -66,6 +68,8 @@ func ofBMC(was, is *v1alpha1.BMC) []Use {
 		path = field.NewPath("spec", "trust")
 	case accepts:
 		path = acceptPath
+	case weakens:
+		path = oldTLSPath
 	default:
 		return nil
 	}

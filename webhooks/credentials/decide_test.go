@@ -37,6 +37,9 @@ func words(all []Use) string {
 }
 
 func TestOfBMC(t *testing.T) {
+	weakens := func(b *v1alpha1.BMC) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.OldTLSAnnotation, "rsa-key-exchange")
+	}
 	accepts := func(b *v1alpha1.BMC) {
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AcceptCertificateAnnotation, strings.Repeat("0", 64))
 	}
@@ -57,6 +60,8 @@ func TestOfBMC(t *testing.T) {
 		"no trust any more":                 {bmc(trusts), bmc(), "pass by spec.trust"},
 		"a certificate that is accepted":    {bmc(), bmc(accepts), "pass by metadata.annotations[policy.metalaw.dev/accept-certificate]"},
 		"one that was accepted before":      {bmc(accepts), bmc(accepts), ""},
+		"old TLS":                           {bmc(), bmc(weakens), "pass by metadata.annotations[policy.metalaw.dev/old-tls]"},
+		"old TLS that ends":                 {bmc(weakens), bmc(), ""},
 		"an acceptance that is taken away":  {bmc(accepts), bmc(), ""},
 		"the same again":                    {bmc(), bmc(), ""},
 		"other annotations":                 {bmc(), bmc(func(b *v1alpha1.BMC) { b.Annotations = map[string]string{v1alpha1.SystemUUIDsAnnotation: "x"} }), ""},

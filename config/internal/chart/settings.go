@@ -113,8 +113,8 @@ imagePullSecrets:
 
 // showsAddresses keeps the addresses of machines and BMCs, to which the boot service binds what it serves.
 const showsAddresses = `
-{{- if ne . "ClusterIP" }}
-externalTrafficPolicy: Local
+{{- if and (ne . "ClusterIP") $.Values.boot.externalTrafficPolicy }}
+externalTrafficPolicy: {{ $.Values.boot.externalTrafficPolicy }}
 {{- end }}`
 
 // serviceFor lets values make a Service reachable from outside the cluster. more is what such a Service has besides.

@@ -99,14 +99,15 @@ func (d *decision) releaseByHand() {
 }
 
 // undoRelease takes the record of a release away, as long as nothing of a wipe was prepared. The server then waits for the
-// claim: without a record nothing on it is erased, and a claim of the same name that names it takes it over.
+// claim: without a record nothing on it is erased, and a claim of the same name that names it takes it over. In Released one
+// without a record is led back too: the record may have gone in a write of which the other half failed.
 func (d *decision) undoRelease() {
 	s := d.server
 	d.beginOperation(v1alpha1.OperationUndoRelease)
 	d.dropRequest()
 	op, ref, credential := s.Status.Operation, s.Spec.ServerClaimRef, s.Status.Lifecycle.Credential
 	switch {
-	case !v1alpha1.ReleaseRecorded(s):
+	case !v1alpha1.ReleaseRecorded(s) && (s.Status.State != v1alpha1.StateReleased || ref == nil):
 		d.finish(v1alpha1.OperationRefused, "no release of its claim is recorded")
 	case ref == nil:
 		d.finish(v1alpha1.OperationRefused, d.tooLate("its reference to the claim is cleared already, so that its disks may have been erased"))
