@@ -29,7 +29,7 @@ func readBody(w http.ResponseWriter, request *http.Request, share *peers.Share) 
 	var held []byte
 	for {
 		if len(held) == cap(held) {
-			more := max(bodyStep, len(held))
+			more := min(max(bodyStep, len(held)), metalprobe.MaxBody+1-len(held)) // one more, to see where the body ends
 			if !share.Take(int64(more)) {
 				share.Return()
 				w.Header().Set("Connection", "close") // else the server would wait for the rest of the body before it answers
