@@ -255,6 +255,7 @@ var _ = Describe("The command line, admission and the controller", Serial, Order
 
 	It("find the same in ConfigMaps that come past admission", func(ctx SpecContext) {
 		DeferCleanup(removePolicies)
+		// The manager accepts one ConfigMap after another: the last of them waits for all.
 		some := slices.DeleteFunc(slices.Clone(all), func(j *judged) bool { return !j.fits() })
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
 		random.Shuffle(len(some), func(a, b int) { some[a], some[b] = some[b], some[a] })
@@ -272,7 +273,7 @@ var _ = Describe("The command line, admission and the controller", Serial, Order
 					r := revisionOf(ctx, j.version)
 					g.Expect(meta.IsStatusConditionTrue(r.Status.Conditions, policyv1alpha1.ConditionVerified)).To(BeTrue())
 					g.Expect(cmp.Diff(verdict(true, j.found), verdict(true, r.Status.Findings))).To(BeEmpty(), "%s (-verify +status)", j.name)
-				}).Should(Succeed())
+				}).WithTimeout(2 * time.Minute).Should(Succeed())
 				continue
 			}
 			var first []string
@@ -281,7 +282,7 @@ var _ = Describe("The command line, admission and the controller", Serial, Order
 					first = append(first, line)
 				}
 			}
-			Eventually(func() string { return noteOn(ctx, j.head().Name) }).Should(HavePrefix(shortened(strings.Join(first, "\n"), 900)), j.name)
+			Eventually(func() string { return noteOn(ctx, j.head().Name) }).WithTimeout(2 * time.Minute).Should(HavePrefix(shortened(strings.Join(first, "\n"), 900)), j.name)
 		}
 	})
 })
