@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,12 +44,12 @@ func (s *subject) tellConsent(before, after *v1alpha1.Server) {
 }
 
 // event records an event about a server: a warning where it is not as it should be.
-func (s *subject) event(on *v1alpha1.Server, fine bool, reason, action, note string) {
+func (o *Options) event(on *v1alpha1.Server, fine bool, reason, action, note string) {
 	kind := corev1.EventTypeNormal
 	if !fine {
 		kind = corev1.EventTypeWarning
 	}
-	s.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
+	o.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
 // withheld warns whoever waits for a server to go that nobody may let it go.
@@ -153,7 +154,7 @@ func (v *scope) report(context.Context) {
 	if v.Probation != nil {
 		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
-	for _, n := range v.out.notes {
+	for _, n := range slices.Concat(v.x.notes, v.recorded.Notes) {
 		v.event(v.server, n.Fine, n.Reason, "Operate", n.Message)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -295,7 +296,7 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct{ servers, seconds int }{"a fleet": {10000, 1100}, "a rack": {40, 5}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSubject(Options{AdoptionRate: perSecond, Cache: newCache(nil, func(string) {}),
+			s := newSubject(Options{AdoptionRate: perSecond, Now: time.Now, Cache: newCache(nil, func(string) {}),
 				Bundles: &rules{target: good, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}})
 			defer s.Cache.Close()
 			looks, most, seconds, left := 0, 0, 0, c.servers
@@ -312,17 +313,18 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					if server.Status.Lifecycle.Revision == good.Revision.Name {
 						continue
 					}
-					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
+					v := s.scope(server)
+					v.seen.Now, v.seen.Facts = begin.Add(time.Duration(seconds)*time.Second), &policies.Facts{}
 					looks++
-					governShell{v}.get(rollout.Governs(governShell{v}.question()).Asks)
-					if rollout.Governs((governShell{v}).question()).Bundle == good {
+					v.get(rollout.Governs(v.question()).Asks)
+					if rollout.Governs(v.question()).Bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name
 						adopted++
 						continue
 					}
-					again := int(v.out.wake / time.Second)
+					again := int(v.x.wake / time.Second)
 					if again < 1 || again > 60 {
-						t.Fatalf("it is looked at again after %s", v.out.wake)
+						t.Fatalf("it is looked at again after %s", v.x.wake)
 					}
 					at[seconds+again] = append(at[seconds+again], server)
 				}

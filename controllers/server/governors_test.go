@@ -136,7 +136,7 @@ func TestWhatStandsInForARevisionDecidesNothing(t *testing.T) {
 				v.Bundles = &rules{target: &inIts, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
 				v.server.Status.Lifecycle.Revision = c.revision
 			})
-			g, decides := rollout.Governs(governShell{v}.question()), ""
+			g, decides := rollout.Governs(v.question()), ""
 			if g.Bundle != nil {
 				decides = g.Bundle.Revision.Name
 			}

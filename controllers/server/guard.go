@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/call"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/controllers/server/recheck"
@@ -23,73 +24,72 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// permitted asks the gate whether something may be done at present (order 5: budgets count from here on, and not from the recheck).
-func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
+// permitted asks the gate whether something may be done at present (order 5: budgets count from here on, and not from the
+// recheck).
+func (x *executor) permitted(ctx context.Context, actions ...fleet.Action) loop.Progress {
 	for _, action := range actions {
-		verdict, err := v.Gate.Permit(ctx, v.server, action)
-		if p, ok := v.letBy(verdict, err); !ok {
-			return p, false
+		verdict, err := x.Gate.Permit(ctx, x.server, action)
+		if p := x.letBy(verdict, err); p.Phase != loop.Done {
+			return p
 		}
 	}
-	v.letThrough = true
-	return loop.Progress{}, true
+	x.answers.LetThrough = true
+	return loop.Holds()
 }
 
 // letBy records why the gate holds an action back, if it does.
-func (v *scope) letBy(verdict fleet.Verdict, err error) (loop.Progress, bool) {
+func (x *executor) letBy(verdict fleet.Verdict, err error) loop.Progress {
 	if err != nil {
-		return loop.Broken(err), false
+		return loop.Broken(err)
 	}
 	if !verdict.Allowed {
 		verdict.Message = fmt.Sprintf("the %s is held back: %s", verdict.Of, verdict.Message)
-		v.verdict = &verdict
-		return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
+		x.answers.Verdict = &verdict
+		return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again)
 	}
-	return loop.Progress{}, true
+	return loop.Holds()
 }
 
 // confirm asks the gate, which waits for what is frozen by now, and then looks past the cache, once in a reconcile, whether
-// the server is as the decision took it to be. After a wait it looks again. It stands before every write to the API that
-// cannot be undone; see guarded for writes to the BMC.
-func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress, bool) {
-	if p, ok := v.permitted(ctx, action); !ok || (v.confirmed && !action.Uncached()) {
-		return p, ok
+// the server is as the decision took it to be. After a wait it looks again.
+func (x *executor) confirm(ctx context.Context, action fleet.Action) loop.Progress {
+	if p := x.permitted(ctx, action); p.Phase != loop.Done || (x.confirmed && !action.Uncached()) {
+		return p
 	}
-	if p, ok := v.letBy(v.Gate.Recheck(ctx, v.server, action)); !ok {
-		return p, false
+	if p := x.letBy(x.Gate.Recheck(ctx, x.server, action)); p.Phase != loop.Done {
+		return p
 	}
-	d := v.decided()
-	d.stored = &v.stored
+	d := x.decided()
+	d.stored = &x.stored
 	now, stale, err := d.look(ctx)
-	if p, ok := staleRead(stale, err); !ok {
-		return p, false
+	if p := staleRead(stale, err); p.Phase != loop.Done {
+		return p
 	}
-	v.confirmed = true
-	return v.letBy(v.Gate.Look(ctx, now, action))
+	x.confirmed = true
+	return x.letBy(x.Gate.Look(ctx, now, action))
 }
 
-// confirmClaim stands before a write to the server alone, which the API server refuses where the server changed. So it looks at the
-// BMC and the claim only.
-func (v *scope) confirmClaim(ctx context.Context) (loop.Progress, bool) {
-	if p, ok := v.permitted(ctx, fleet.Record); !ok || v.confirmed {
-		return p, ok
+// confirmClaim looks at the BMC and the claim only.
+func (x *executor) confirmClaim(ctx context.Context) loop.Progress {
+	if p := x.permitted(ctx, fleet.Record); p.Phase != loop.Done || x.confirmed {
+		return p
 	}
-	stale, err := v.decided().bmcHolds(ctx)
+	stale, err := x.decided().bmcHolds(ctx)
 	if err == nil && stale == "" {
-		stale, err = v.decided().claimDiffers(ctx)
+		stale, err = x.decided().claimDiffers(ctx)
 	}
 	return staleRead(stale, err)
 }
 
-// staleRead waits for the cache where something is stored otherwise than it shows.
-func staleRead(stale string, err error) (loop.Progress, bool) {
+// staleRead waits for the cache if something is stored otherwise than it shows.
+func staleRead(stale string, err error) loop.Progress {
 	switch {
 	case err != nil:
-		return loop.Broken(err), false
+		return loop.Broken(err)
 	case stale != "":
-		return loop.Waiting("StaleRead", "the cache to show that "+stale+" changed", 100*time.Millisecond), false
+		return loop.Waiting("StaleRead", "the cache to show that "+stale+" changed", 100*time.Millisecond)
 	}
-	return loop.Progress{}, true
+	return loop.Holds()
 }
 
 // confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all
@@ -98,26 +98,23 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 	if v.server.Status.Lifecycle == nil || !operations.ByHand(v.server) {
 		return nil
 	}
-	if v.unconfirmed = restored.Of(v.server, v.inventory) == restored.Stands; v.unconfirmed {
+	if v.seen.Unconfirmed = restored.Of(v.server, v.seen.Inventory) == restored.Stands; v.seen.Unconfirmed {
 		return nil // what a release or a declaration relies on may be older than the disks
 	}
-	p, ok := v.confirm(ctx, fleet.Record)
-	v.unconfirmed = !ok
-	v.wakeIn(p.Again)
+	p := v.x.confirm(ctx, fleet.Record)
+	v.seen.Unconfirmed = p.Phase != loop.Done
+	v.x.wakeIn(p.Again)
 	return p.Err
 }
-
-// call asks a BMC for something at the system at a URI, where that is the machine that is wanted.
-type call func(ctx context.Context, bmc redfish.BMC, uri string, want redfish.Identity) error
 
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn (order 4: it is read uncached, after queueing). It waits for the gate first, so that the read of the server is
-// the last one.
-func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
-	d, uri, want := v.decided(actions...), v.server.Spec.SystemURI, v.want()
+// the last one (order 10).
+func (x *executor) guarded(run call.Call, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
+	d, uri, want := x.decided(actions...), x.server.Spec.SystemURI, x.seen.Want()
 	return func(ctx context.Context, bmc redfish.BMC) error {
-		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
+		return run.Run(redfish.WithGuard(ctx, func(ctx context.Context) error {
 			if err := d.heldBack(ctx, actions); err != nil {
 				return err
 			}
@@ -133,9 +130,9 @@ func (v *scope) guarded(run call, actions ...fleet.Action) func(context.Context,
 	}
 }
 
-// decided is what a decision was made on, as far as an action relies on it. Nobody changes it.
+// decided is what a decision was made on, as far as an action relies on it. It never changes.
 type decided struct {
-	*subject
+	*Options
 	server    *v1alpha1.Server
 	claim     *v1alpha1.ServerClaim
 	inventory *policyv1alpha1.ServerInventory
@@ -151,12 +148,12 @@ type decided struct {
 	maintenance *v1alpha1.ServerMaintenance
 }
 
-func (v *scope) decided(actions ...fleet.Action) decided {
-	d := decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory, settings: v.settings(),
-		wiping: v.facts.Wipe.Running, heard: v.wipeHeard(),
-		switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
-	if (maintenanceShell{v}).served() {
-		d.maintenance = v.maintenance
+func (x *executor) decided(actions ...fleet.Action) decided {
+	s := x.seen
+	d := decided{Options: x.Options, server: x.server.DeepCopy(), claim: s.Claim, inventory: s.Inventory, settings: s.Settings,
+		wiping: s.Facts.Wipe.Running, heard: s.WipeHeard, switchesOn: slices.Equal(actions, []fleet.Action{fleet.PowerOn})}
+	if s.Served() {
+		d.maintenance = s.Maintenance
 	}
 	return d
 }
@@ -274,4 +271,18 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return "the claim", nil
+}
+
+// maintenanceDiffers says whether the maintenance is gone, ends, or asks for something else than what was decided on. It is the consent to
+// what is done, so that it is read past the cache.
+func (d decided) maintenanceDiffers(ctx context.Context) (string, error) {
+	was := d.maintenance
+	if was == nil {
+		return "", nil
+	}
+	now, err := find[v1alpha1.ServerMaintenance](ctx, d.Reader, was.Namespace, was.Name)
+	if err != nil || !recheck.MaintenanceDiffers(was, now, d.server.Name) {
+		return "", err
+	}
+	return "the maintenance", nil
 }
