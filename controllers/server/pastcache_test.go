@@ -49,8 +49,12 @@ func TestNothingIsReadPastTheCacheThatCannotDiffer(t *testing.T) {
 	stale := func(actions ...fleet.Action) func(context.Context, *scope) {
 		return func(ctx context.Context, v *scope) { _, _ = v.x.decided(actions...).stale(ctx) }
 	}
-	mark := func(ctx context.Context, v *scope) { v.x.carryOut(ctx, plan.Effect(*v.seen, engine.MarkFirst("Dirty"))) }
-	release := func(ctx context.Context, v *scope) { v.x.carryOut(ctx, plan.Effect(*v.seen, engine.Effect{Name: policies.EffectReleaseClaim})) }
+	mark := func(ctx context.Context, v *scope) {
+		v.x.carryOut(ctx, plan.Effect(*v.seen, engine.MarkFirst("Dirty")))
+	}
+	release := func(ctx context.Context, v *scope) {
+		v.x.carryOut(ctx, plan.Effect(*v.seen, engine.Effect{Name: policies.EffectReleaseClaim}))
+	}
 	server, inventory, claim := "Server", "ServerInventory", "ServerClaim"
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.Server)

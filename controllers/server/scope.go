@@ -88,7 +88,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
-	said.Return(server, v.seen.Inventory)    // the first write of a new Server stores it
+	said.Return(server, v.seen.Inventory)     // the first write of a new Server stores it
 	v.governs = rollout.Governs(v.question()) // nothing is granted yet
 	v.seen.Bundle = v.governs.Bundle
 	if err := v.readHardware(ctx); err != nil {

@@ -25,17 +25,17 @@ func (s *Seen) probe() boots.Agent { return boots.Probe(s.Server, s.Namespace, s
 
 func (s *Seen) wipe() boots.Agent { return boots.Wipe(s.Server, s.Namespace, s.WipeImage) }
 
-func bootProbe(d *draft, _ engine.Effect) loop.Progress { return d.agent(d.probe()) }
+func bootProbe(d *draft, _ engine.Effect) loop.Progress { return agentBoot(d, d.probe()) }
 
-func bootWipe(d *draft, _ engine.Effect) loop.Progress { return d.agent(d.wipe()) }
+func bootWipe(d *draft, _ engine.Effect) loop.Progress { return agentBoot(d, d.wipe()) }
 
-// agent writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
+// agentBoot writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
 // reference. The executor looks each one up before it writes, so that a crash between two of them costs nothing.
-func (d *draft) agent(a boots.Agent) loop.Progress {
-	if p, held := d.rivalHolds(); held {
+func agentBoot(d *draft, a boots.Agent) loop.Progress {
+	if p, held := rivalHolds(d); held {
 		return p
 	}
-	if p, ok := d.interfacesKnown(); !ok {
+	if p, ok := interfacesKnown(d); !ok {
 		return p
 	}
 	if a.Stands(d.Server, d.Boot) {
@@ -51,18 +51,18 @@ func (d *draft) agent(a boots.Agent) loop.Progress {
 	if p, ok := d.powerKnown(); !ok { // a person may have switched it on since it was last read
 		return p
 	}
-	if p, ok := d.identityKept(); !ok {
+	if p, ok := identityKept(d); !ok {
 		return p
 	}
-	d.do(Confirm{Action: a.Action}, Ignition{Agent: a, Config: d.ignition(a)}, AgentBoot{Agent: a})
+	d.do(Confirm{Action: a.Action}, Ignition{Agent: a, Config: ignitionOf(d, a)}, AgentBoot{Agent: a})
 	d.set(func(s *v1alpha1.Server) {
 		s.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: a.Namespace, Name: a.Name}
 	})
 	return loop.Holds()
 }
 
-// ignition is what the agent of this entry boots with, but for its token.
-func (d *draft) ignition(a boots.Agent) metalprobe.Config {
+// ignitionOf is what the agent of this entry boots with, but for its token.
+func ignitionOf(d *draft, a boots.Agent) metalprobe.Config {
 	config := metalprobe.Config{RegistryURL: d.RegistryURL, ServerUUID: d.Server.Spec.SystemUUID, Purpose: a.Program,
 		Entry: d.Server.Status.Lifecycle.Entry}
 	if a.Program == metalprobe.PurposeWipe {
@@ -73,7 +73,7 @@ func (d *draft) ignition(a boots.Agent) metalprobe.Config {
 
 // rivalHolds waits while another BMC shows the UUID of the server and nothing proves its machine. A machine that runs
 // is not booted.
-func (d *draft) rivalHolds() (loop.Progress, bool) {
+func rivalHolds(d *draft) (loop.Progress, bool) {
 	why := gates.RivalHolds(identity.BMCOf(d.Server), d.Inventory, d.Rivals)
 	if why == "" || d.Shows(redfish.PowerOn) {
 		return loop.Progress{}, false
@@ -83,7 +83,7 @@ func (d *draft) rivalHolds() (loop.Progress, bool) {
 
 // identityKept keeps in the inventory what the BMC shows of the machine now, before an agent is booted that will name
 // itself. It never takes it from a report, nor from the status, which reports fill.
-func (d *draft) identityKept() (loop.Progress, bool) {
+func identityKept(d *draft) (loop.Progress, bool) {
 	if d.Identity == nil {
 		return loop.Progress{}, true
 	}
@@ -102,7 +102,7 @@ func (d *draft) identityKept() (loop.Progress, bool) {
 
 // interfacesKnown sees to status.networkInterfaces before a boot configuration is written, because boot services find the
 // machine by them and do not watch servers. A PXE boot needs none: it is matched by UUID.
-func (d *draft) interfacesKnown() (loop.Progress, bool) {
+func interfacesKnown(d *draft) (loop.Progress, bool) {
 	if len(d.Server.Status.NetworkInterfaces) > 0 {
 		return loop.Progress{}, true
 	}
@@ -126,9 +126,9 @@ func (d *draft) interfacesKnown() (loop.Progress, bool) {
 
 // clearBoot takes away the boot configurations that are ours, and their tokens. A machine that is not ours keeps a
 // reference to what is not ours either.
-func clearBoot(d *draft, _ engine.Effect) loop.Progress { return d.clearBoot() }
+func clearBoot(d *draft, _ engine.Effect) loop.Progress { return clearBoots(d) }
 
-func (d *draft) clearBoot() loop.Progress {
+func clearBoots(d *draft) loop.Progress {
 	if d.Server.Spec.BootConfigurationRef != nil {
 		d.permit(fleet.Setting)
 	}
@@ -146,5 +146,5 @@ func (d *draft) clearBoot() loop.Progress {
 			s.Status.Lifecycle.Credential = nil
 		})
 	}
-	return d.ejectMedia()
+	return ejectMedia(d)
 }

@@ -26,18 +26,18 @@ func storeMark(d *draft, effect engine.Effect) loop.Progress {
 	mark := effect.Param("mark").Text()
 	switch mark {
 	case policies.MarkStranger: // nothing to confirm: the next look corrects what was read too early
-		d.keep(d.stranger())
+		keepCustody(d, d.stranger())
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	case gates.DoubtEnded: // the disks were read since the restore
 		d.do(Confirm{Action: fleet.Record})
-		d.keep(func(c *policyv1alpha1.Custody) { c.Doubt = nil })
+		keepCustody(d, func(c *policyv1alpha1.Custody) { c.Doubt = nil })
 		return loop.Waiting(gates.RestoredDoubt, "the annotation that marks the doubt to go", time.Second)
 	}
 	if d.Server.Status.Lifecycle != nil { // before there is one no decision can be stale, and a fear may always be kept
 		d.do(Confirm{Action: fleet.Record})
 	}
 	if policies.OutlivesServer(mark) {
-		d.keep(d.keptMark(mark))
+		keepCustody(d, d.keptMark(mark))
 	}
 	return d.addMark(mark)
 }
@@ -52,13 +52,13 @@ func Ahead(s Seen, decision engine.Decision) (steps Steps, ok bool) {
 	}
 	return drafted(s, func(d *draft) loop.Progress {
 		d.do(Confirm{Action: fleet.Record})
-		d.keep(d.keptMark(policies.MarkDirty))
+		keepCustody(d, d.keptMark(policies.MarkDirty))
 		return loop.Holds()
 	}), true
 }
 
-// keep changes what must be remembered of the machine when its Server is gone.
-func (d *draft) keep(to func(*policyv1alpha1.Custody)) { d.do(Keep{To: InCustody(to)}) }
+// keepCustody changes what must be remembered of the machine when its Server is gone.
+func keepCustody(d *draft, to func(*policyv1alpha1.Custody)) { d.do(Keep{To: InCustody(to)}) }
 
 // InCustody is a change of an inventory that changes its custody.
 func InCustody(to func(*policyv1alpha1.Custody)) func(*policyv1alpha1.ServerInventory) {
@@ -183,11 +183,13 @@ func Finalize(s Seen) Steps {
 		}
 		if d.Server.Annotations[v1alpha1.DeleteDataAnnotation] != "true" {
 			message := "the server holds data or a claim; annotation " + v1alpha1.DeleteDataAnnotation + "=true lets it go"
-			d.set(func(s *v1alpha1.Server) { status.SetCondition(s, d.Now, v1alpha1.ConditionReady, metav1.ConditionFalse, "HoldsData", message) })
+			d.set(func(s *v1alpha1.Server) {
+				status.SetCondition(s, d.Now, v1alpha1.ConditionReady, metav1.ConditionFalse, "HoldsData", message)
+			})
 			return loop.Waiting("HoldsData", message, 0)
 		}
 		name, now := d.Server.Name, d.Now
-		d.keep(func(c *policyv1alpha1.Custody) {
+		keepCustody(d, func(c *policyv1alpha1.Custody) {
 			addMark(c, policies.MarkDirty, now)
 			c.ServerName = name
 		})

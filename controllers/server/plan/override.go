@@ -24,18 +24,18 @@ import (
 const waitsForEject = "WaitsForEject"
 
 // clearOverride takes away an override that outlived the boot it was for. Its failure holds nothing back.
-func (d *draft) clearOverride() loop.Progress {
+func clearOverride(d *draft) loop.Progress {
 	if !d.Facts.BMC.OverrideSet {
 		return loop.Holds()
 	}
 	id := d.jobID("clear-override")
-	in := d.override()
+	in := overrideInput(d)
 	in.Set, in.FirstWord, in.Job, in.Now = true, d.FirstWord(), d.BMC.Jobs[id], d.Now
-	in.Started, in.Testing = d.bootShown()
+	in.Started, in.Testing = bootShown(d)
 	out := boots.Override(in)
 	d.wake(out.Again)
 	if out.Tell {
-		d.refused("BootOverrideStays", "the boot override could not be cleared: ", in.Job)
+		refused(d, "BootOverrideStays", "the boot override could not be cleared: ", in.Job)
 	}
 	if !out.Clear {
 		return loop.Holds()
@@ -46,8 +46,8 @@ func (d *draft) clearOverride() loop.Progress {
 	return loop.Holds()
 }
 
-// override is what a decision about an override, or about an image, depends on in any case.
-func (d *draft) override() boots.OverrideInput {
+// overrideInput is what a decision about an override, or about an image, depends on in any case.
+func overrideInput(d *draft) boots.OverrideInput {
 	return boots.OverrideInput{Reported: d.Facts.Probe.Entry == d.Facts.Lifecycle.Entry, Since: d.bootedSince(), Boot: d.Boot}
 }
 
@@ -83,15 +83,15 @@ func (s *Seen) FirstWord() time.Duration {
 }
 
 // bootShown says whether the BMC shows this boot to have used its override, or to be in the self test before that.
-func (d *draft) bootShown() (started, testing bool) {
+func bootShown(d *draft) (started, testing bool) {
 	if !d.Shows(redfish.PowerOn) {
 		return false, false
 	}
-	return d.watchBoot()
+	return watchBoot(d)
 }
 
 // watchBoot follows the last boot that was asked for.
-func (d *draft) watchBoot() (started, testing bool) {
+func watchBoot(d *draft) (started, testing bool) {
 	watch, started, testing := d.Memory.Boot.Look(d.bootID(), d.BMC.System.BootProgress)
 	d.remember(func(m *Memory) { m.Boot = watch })
 	return started, testing
@@ -109,20 +109,24 @@ func (s *Seen) bootID() string {
 	return id
 }
 
-func (s *Seen) mediaMayBeIn() bool { return s.Server.Annotations[v1alpha1.MediaInsertedAnnotation] != "" }
+func (s *Seen) mediaMayBeIn() bool {
+	return s.Server.Annotations[v1alpha1.MediaInsertedAnnotation] != ""
+}
 
 // expectMedia records, before the BMC is asked, that an image may come into a drive (order 1).
-func (d *draft) expectMedia(ways []boots.Way) {
+func expectMedia(d *draft, ways []boots.Way) {
 	if !slices.ContainsFunc(ways, func(w boots.Way) bool { return w.Media != "" }) {
 		return
 	}
-	d.set(func(s *v1alpha1.Server) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.MediaInsertedAnnotation, "true") })
+	d.set(func(s *v1alpha1.Server) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.MediaInsertedAnnotation, "true")
+	})
 	d.forget(d.jobID("eject-media")) // an eject before this boot says nothing
 }
 
 // ejectMedia ejects an image once the machine is off, or is known to have booted from it. The port reads it back.
-func (d *draft) ejectMedia() loop.Progress {
-	if !d.mediaMayBeIn() || !d.Shows(redfish.PowerOff) && !d.needsNoMedia() {
+func ejectMedia(d *draft) loop.Progress {
+	if !d.mediaMayBeIn() || !d.Shows(redfish.PowerOff) && !needsNoMedia(d) {
 		return loop.Holds()
 	}
 	id := d.jobID("eject-media")
@@ -133,7 +137,7 @@ func (d *draft) ejectMedia() loop.Progress {
 		d.set(func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.MediaInsertedAnnotation) })
 		return loop.Holds()
 	case job.Known && !job.Running:
-		if !d.repeats(id, job, "MediaStays", "the virtual media could not be ejected: ") {
+		if !repeats(d, id, job, "MediaStays", "the virtual media could not be ejected: ") {
 			return loop.Failing(waitsForEject, "the virtual media could not be ejected: "+job.Words, job.SettingPause())
 		}
 	}
@@ -143,11 +147,11 @@ func (d *draft) ejectMedia() loop.Progress {
 }
 
 // needsNoMedia says that the machine has what it needs of its image.
-func (d *draft) needsNoMedia() bool {
+func needsNoMedia(d *draft) bool {
 	if !d.Shows(redfish.PowerOn) {
 		return false
 	}
-	in := d.override()
-	in.Started, _ = d.bootShown()
+	in := overrideInput(d)
+	in.Started, _ = bootShown(d)
 	return in.Booted()
 }

@@ -19,19 +19,19 @@ import (
 
 // bootAsClaimed keeps the claim's boot configuration in the claim's namespace as the claim asks.
 func bootAsClaimed(d *draft, _ engine.Effect) loop.Progress {
-	if p, ok := d.interfacesKnown(); !ok {
+	if p, ok := interfacesKnown(d); !ok {
 		return p
 	}
 	in := boots.OwnedInput{Server: d.Server, Owner: boots.OfClaim(d.Server, d.Claim, d.Settings.Boot.Ignition), Found: d.Boot}
 	if in.Stands() {
 		return loop.Holds()
 	}
-	d.ownedBoot(in, func(s *v1alpha1.Server, ref *v1alpha1.ObjectReference) { s.Spec.BootConfigurationRef = ref })
+	keepOwnedBoot(d, in, func(s *v1alpha1.Server, ref *v1alpha1.ObjectReference) { s.Spec.BootConfigurationRef = ref })
 	return loop.Holds()
 }
 
-// ownedBoot brings the boot configuration of an owner to what the owner asks, and has the server name it.
-func (d *draft) ownedBoot(in boots.OwnedInput, refer func(*v1alpha1.Server, *v1alpha1.ObjectReference), besides ...fleet.Action) {
+// keepOwnedBoot brings the boot configuration of an owner to what the owner asks, and has the server name it.
+func keepOwnedBoot(d *draft, in boots.OwnedInput, refer func(*v1alpha1.Server, *v1alpha1.ObjectReference), besides ...fleet.Action) {
 	actions := append([]fleet.Action{fleet.Setting}, besides...)
 	d.do(Permit{Actions: actions}, Recheck{Actions: actions}, OwnedBoot{In: in})
 	ref := v1alpha1.ObjectReference{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
@@ -46,11 +46,11 @@ func maintain(d *draft, effect engine.Effect) loop.Progress {
 	}
 	asked := boots.ForMaintenance(d.Maintenance, d.Server.Name)
 	for _, step := range []func() loop.Progress{
-		func() loop.Progress { return d.lightOfMaintenance(asked) },
-		d.disarm,
-		func() loop.Progress { return d.stopForMaintenance(asked) },
-		func() loop.Progress { return d.prepare(asked) },
-		func() loop.Progress { return d.startForMaintenance(asked, effect) },
+		func() loop.Progress { return lightOfMaintenance(d, asked) },
+		func() loop.Progress { return disarmAgents(d) },
+		func() loop.Progress { return stopForMaintenance(d, asked) },
+		func() loop.Progress { return prepareMaintenance(d, asked) },
+		func() loop.Progress { return startForMaintenance(d, asked, effect) },
 	} {
 		if p := step(); p.Phase != loop.Done {
 			return p
@@ -61,22 +61,22 @@ func maintain(d *draft, effect engine.Effect) loop.Progress {
 
 // lightOfMaintenance shows what the maintenance asks. That a maintenance switched it on is stored before, as for a state,
 // so that it goes out also if the maintenance is gone before that.
-func (d *draft) lightOfMaintenance(asked boots.Maintenance) loop.Progress {
+func lightOfMaintenance(d *draft, asked boots.Maintenance) loop.Progress {
 	wanted := redfish.IndicatorLED(asked.Light)
 	lit := wanted != "" && wanted != redfish.LEDOff && d.askedLight() == ""
-	return d.light(wanted, lit, fmt.Sprintf("led-%s/%d-", d.Maintenance.UID, d.Maintenance.Generation))
+	return showLight(d, wanted, lit, fmt.Sprintf("led-%s/%d-", d.Maintenance.UID, d.Maintenance.Generation))
 }
 
-// disarm takes away the boot of an agent that was prepared before, and that the boot service would still serve.
-func (d *draft) disarm() loop.Progress {
+// disarmAgents takes away the boot of an agent that was prepared before, and that the boot service would still serve.
+func disarmAgents(d *draft) loop.Progress {
 	if d.probe().Named(d.Server) || d.wipe().Named(d.Server) {
-		return d.clearBoot()
+		return clearBoots(d)
 	}
 	return loop.Holds()
 }
 
-// prepare keeps the boot configuration of the maintenance as its template says.
-func (d *draft) prepare(asked boots.Maintenance) loop.Progress {
+// prepareMaintenance keeps the boot configuration of the maintenance as its template says.
+func prepareMaintenance(d *draft, asked boots.Maintenance) loop.Progress {
 	refer := func(s *v1alpha1.Server, ref *v1alpha1.ObjectReference) { s.Spec.MaintenanceBootConfigurationRef = ref }
 	if d.Maintenance.Spec.ServerBootConfigurationTemplate == nil {
 		if d.Server.Spec.MaintenanceBootConfigurationRef != nil { // it is of a former maintenance
@@ -87,44 +87,44 @@ func (d *draft) prepare(asked boots.Maintenance) loop.Progress {
 	if !asked.Prepare {
 		return loop.Holds()
 	}
-	if p, ok := d.interfacesKnown(); !ok {
+	if p, ok := interfacesKnown(d); !ok {
 		return p
 	}
 	in := boots.OwnedInput{Server: d.Server, Owner: boots.OfMaintenance(d.Server, d.Maintenance), Found: d.Boot}
 	if !in.Stands() {
-		d.ownedBoot(in, refer, fleet.Maintenance)
+		keepOwnedBoot(d, in, refer, fleet.Maintenance)
 	}
 	return loop.Holds()
 }
 
 // startForMaintenance switches the machine on: to boot what is prepared, or as it would by itself. One that runs is left
 // running.
-func (d *draft) startForMaintenance(asked boots.Maintenance, effect engine.Effect) loop.Progress {
+func startForMaintenance(d *draft, asked boots.Maintenance, effect engine.Effect) loop.Progress {
 	switch {
 	case asked.Power != v1alpha1.PowerOn:
 		return loop.Holds()
 	case asked.Boots:
-		return d.powerOn(effect, fleet.Maintenance)
+		return switchOn(d, effect, fleet.Maintenance)
 	}
-	return d.powerOnByItself(effect, fleet.Maintenance)
+	return switchOnByItself(d, effect, fleet.Maintenance)
 }
 
 // stopForMaintenance switches the machine off. If that stops one that runs, a window of the policy must be open, unless the
 // maintenance ends.
-func (d *draft) stopForMaintenance(asked boots.Maintenance) loop.Progress {
+func stopForMaintenance(d *draft, asked boots.Maintenance) loop.Progress {
 	if asked.Power != v1alpha1.PowerOff {
 		return loop.Holds()
 	}
 	if !asked.Ends && !d.Shows(redfish.PowerOff) {
-		if p, open := d.windowOpen(); !open {
+		if p, open := windowOpen(d); !open {
 			return p
 		}
 	}
-	return d.stop(ShutdownGrace, asked.Force, fleet.Maintenance)
+	return switchOff(d, ShutdownGrace, asked.Force, fleet.Maintenance)
 }
 
 // windowOpen says whether a window of the policy is open, however soon it closes.
-func (d *draft) windowOpen() (loop.Progress, bool) {
+func windowOpen(d *draft) (loop.Progress, bool) {
 	policy := d.Settings.Maintenance
 	if policy == nil || len(policy.Windows) == 0 {
 		return loop.Progress{}, true
@@ -154,4 +154,3 @@ func (s *Seen) windowFacts() windows.Facts {
 		Policy: cmp.Or(string(m.Spec.Policy), string(v1alpha1.ServerMaintenancePolicyOwnerApproval))}
 	return f
 }
-

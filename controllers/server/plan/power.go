@@ -31,9 +31,9 @@ type change struct {
 }
 
 // powerOn makes the machine run from the boot configuration in force.
-func powerOn(d *draft, effect engine.Effect) loop.Progress { return d.powerOn(effect) }
+func powerOn(d *draft, effect engine.Effect) loop.Progress { return switchOn(d, effect) }
 
-func (d *draft) powerOn(effect engine.Effect, under ...fleet.Action) loop.Progress {
+func switchOn(d *draft, effect engine.Effect, under ...fleet.Action) loop.Progress {
 	c := change{want: power.Want{On: true}, earns: effect.Earns, under: under}
 	if !d.Facts.Boot.Ready {
 		c.want.Boot.Waits = boots.Waits(d.Boot)
@@ -46,33 +46,33 @@ func (d *draft) powerOn(effect engine.Effect, under ...fleet.Action) loop.Progre
 		c.on.Ways, c.want.Boot.Waits = boots.Ways(boots.WaysInput{Source: source, Policy: d.Settings.Boot.Ways,
 			BMC: d.BMC.Stated.Ways, Service: d.MediaURL, Boot: d.Boot})
 	}
-	return d.power(c)
+	return changePower(d, c)
 }
 
-// powerOnByItself switches the machine on without a boot override, so that it boots by its own boot order.
-func (d *draft) powerOnByItself(effect engine.Effect, under ...fleet.Action) loop.Progress {
-	return d.power(change{want: power.Want{On: true}, earns: effect.Earns, under: under,
+// switchOnByItself switches the machine on without a boot override, so that it boots by its own boot order.
+func switchOnByItself(d *draft, effect engine.Effect, under ...fleet.Action) loop.Progress {
+	return changePower(d, change{want: power.Want{On: true}, earns: effect.Earns, under: under,
 		on: call.PowerOn{Ways: []boots.Way{{}}, Service: d.MediaURL, Inserted: d.mediaMayBeIn(), Overridden: d.Facts.BMC.OverrideSet}})
 }
 
 // powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
 func powerOff(d *draft, effect engine.Effect) loop.Progress {
 	granted, force := effect.Param("graceful").Duration(), effect.Param("thenForce").Bool()
-	return d.stop(policies.EndShutdown(d.Server, &d.Settings, granted, force), granted == 0 || force)
+	return switchOff(d, policies.EndShutdown(d.Server, &d.Settings, granted, force), granted == 0 || force)
 }
 
-func (d *draft) stop(graceful time.Duration, force bool, under ...fleet.Action) loop.Progress {
-	return d.power(change{under: under, want: power.Want{Graceful: graceful, Force: force,
+func switchOff(d *draft, graceful time.Duration, force bool, under ...fleet.Action) loop.Progress {
+	return changePower(d, change{under: under, want: power.Want{Graceful: graceful, Force: force,
 		Agent: power.RunsAgent(d.Server, d.Facts, d.Instant())}})
 }
 
 // powerAsClaimed follows the bound claim.
 func powerAsClaimed(d *draft, effect engine.Effect) loop.Progress {
 	if d.Claim.Spec.Power != v1alpha1.PowerOn {
-		return d.stop(ShutdownGrace, true)
+		return switchOff(d, ShutdownGrace, true)
 	}
-	p := d.powerOn(effect)
-	d.seeShown() // what shows in this reconcile counts
+	p := switchOn(d, effect)
+	seeShown(d) // what shows in this reconcile counts
 	if p.Phase == loop.Done && !policies.BootedForClaim(d.Server) {
 		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "the machine was switched on, not by the manager, before it was booted "+
 			"for the claim. It runs what it found. It boots once the claim asks for power Off and then On", 0)
@@ -81,14 +81,14 @@ func powerAsClaimed(d *draft, effect engine.Effect) loop.Progress {
 }
 
 // seeShown records that the machine is as was asked.
-func (d *draft) seeShown() {
+func seeShown(d *draft) {
 	if s := shownNow(&d.Seen); s != nil {
 		d.set(s)
 	}
 }
 
-// power asks for permission, records the request, and has the BMC asked once that is stored.
-func (d *draft) power(c change) loop.Progress {
+// changePower asks for permission, records the request, and has the BMC asked once that is stored.
+func changePower(d *draft, c change) loop.Progress {
 	out := power.Decide(power.Input{Asked: d.Requested(), Want: c.want, Reading: d.PowerReading(), Busy: d.BMC.Busy(), Poll: d.Shortly()})
 	if out.Refresh {
 		d.do(Refresh{})
@@ -98,40 +98,40 @@ func (d *draft) power(c change) loop.Progress {
 	}
 	d.wake(out.Again)
 	if out.Ask == "" {
-		d.setRequest(out.Request)
+		setRequest(d, out.Request)
 		if out.Shows {
-			if p := d.clearOverride(); p.Phase != loop.Done {
+			if p := clearOverride(d); p.Phase != loop.Done {
 				return p
 			}
-			d.try((*draft).ejectMedia) // what holds a state back for it is ClearBoot
+			d.try(ejectMedia) // what holds a state back for it is ClearBoot
 		}
 		return out.Progress
 	}
 	actions := slices.Concat(out.Actions, c.under)
 	d.permit(actions...)
-	d.setRequest(out.Request)
+	setRequest(d, out.Request)
 	if !out.Repeats {
-		d.begin(c, out)
+		beginRequest(d, c, out)
 	}
 	if out.Ask == v1alpha1.PowerActionOn {
-		d.expectMedia(c.on.Ways)
+		expectMedia(d, c.on.Ways)
 	}
 	d.ask(Ask{ID: power.RequestID(out.Request), Call: c.call(out.Ask), Actions: actions, Stored: true, ShowsLater: true})
 	return out.Progress
 }
 
-func (d *draft) setRequest(r *v1alpha1.PowerRequest) {
+func setRequest(d *draft, r *v1alpha1.PowerRequest) {
 	if !equality.Semantic.DeepEqual(d.Server.Status.Lifecycle.Request, r) {
 		d.set(func(s *v1alpha1.Server) { s.Status.Lifecycle.Request = r.DeepCopy() })
 	}
 }
 
-// begin notes what goes with a request that is about to be recorded.
-func (d *draft) begin(c change, out power.Output) {
+// beginRequest notes what goes with a request that is about to be recorded.
+func beginRequest(d *draft, c change, out power.Output) {
 	at := out.Request.AskedAt
 	d.remember(func(m *Memory) { m.Asked = at.Time })
 	if out.Ask == v1alpha1.PowerActionOn {
-		d.watchBoot()
+		watchBoot(d)
 	}
 	d.set(func(s *v1alpha1.Server) {
 		l := s.Status.Lifecycle

@@ -116,7 +116,9 @@ func (b *BMC) Busy() bool {
 }
 
 // Shows says that the machine is seen in a power state. Unknown is not Off.
-func (s *Seen) Shows(state redfish.PowerState) bool { return s.same() && s.BMC.Reachable() && s.BMC.System.Power == state }
+func (s *Seen) Shows(state redfish.PowerState) bool {
+	return s.same() && s.BMC.Reachable() && s.BMC.System.Power == state
+}
 
 // same says that the BMC answered for this server's own machine.
 func (s *Seen) same() bool { return s.Facts.BMC.Identity == policies.IdentitySame }
@@ -244,7 +246,9 @@ func (s *Seen) Ours(boot *v1alpha1.ServerBootConfiguration) bool {
 }
 
 // jobID names a call by the entry that asks for it, so that one of a former entry is never taken for this one.
-func (s *Seen) jobID(what string) string { return EntryText(s.Server.Status.Lifecycle.Entry) + "/" + what }
+func (s *Seen) jobID(what string) string {
+	return EntryText(s.Server.Status.Lifecycle.Entry) + "/" + what
+}
 
 // EntryText is an entry as annotations and names of calls spell it.
 func EntryText(entry int64) string { return strconv.FormatInt(entry, 10) }

@@ -18,19 +18,19 @@ import (
 )
 
 // refused tells of a setting that the BMC refuses.
-func (d *draft) refused(reason, what string, job power.Job) {
+func refused(d *draft, reason, what string, job power.Job) {
 	if !power.NotAsked(job.Err) {
 		d.tell(operations.Note{Reason: reason, Message: what + job.Words})
 	}
 }
 
 // repeats says that a setting which failed may be asked for again, and reports the failure then.
-func (d *draft) repeats(id string, job power.Job, reason, what string) bool {
+func repeats(d *draft, id string, job power.Job, reason, what string) bool {
 	if left := job.SettingPause() - d.Now.Sub(job.EndedAt); left > 0 {
 		d.wake(left)
 		return false
 	}
-	d.refused(reason, what, job)
+	refused(d, reason, what, job)
 	d.forget(id)
 	return true
 }
@@ -66,7 +66,7 @@ func applyBootOrder(d *draft, _ engine.Effect) loop.Progress {
 		return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
 	case job.Succeeded():
 		return loop.Holds() // the BMC accepted it; some show it only after the next boot
-	case job.Known && !d.repeats(id, job, "BootOrderFailed", "the boot order could not be set: "):
+	case job.Known && !repeats(d, id, job, "BootOrderFailed", "the boot order could not be set: "):
 		return loop.Holds() // the machine boots all the same
 	}
 	if d.BMC.Busy() {
@@ -85,22 +85,22 @@ func applyBootOrder(d *draft, _ engine.Effect) loop.Progress {
 // this effect the light stays as it is. A light that cannot be set holds nothing back.
 func locate(d *draft, effect engine.Effect) loop.Progress {
 	wanted, byState := d.wantedLight(effect)
-	return d.light(wanted, byState, "led-")
+	return showLight(d, wanted, byState, "led-")
 }
 
-// light switches the light, unless wanted is empty. what names the request for one wish.
-func (d *draft) light(wanted redfish.IndicatorLED, byState bool, what string) loop.Progress {
+// showLight switches the light, unless wanted is empty. what names the request for one wish.
+func showLight(d *draft, wanted redfish.IndicatorLED, byState bool, what string) loop.Progress {
 	shown := d.BMC.System.LED
 	if !d.BMC.Reachable() || shown == redfish.LEDUnknown || shown == "" {
 		return loop.Holds()
 	}
-	d.forgetLight(byState, shown)
+	forgetLight(d, byState, shown)
 	if wanted == "" || shown == wanted {
 		return loop.Holds()
 	}
 	id := d.jobID(what + string(wanted))
 	job := d.BMC.Jobs[id]
-	if job.Known && (job.Err == nil || !d.repeats(id, job, "LocatorFailed", "the locator light could not be set: ")) {
+	if job.Known && (job.Err == nil || !repeats(d, id, job, "LocatorFailed", "the locator light could not be set: ")) {
 		return loop.Holds()
 	}
 	d.permit(fleet.Setting)
@@ -133,7 +133,7 @@ func (s *Seen) askedLight() redfish.IndicatorLED {
 
 // forgetLight takes the mark away once spec.indicatorLED asks for a light, or the light is off and no state asks for it any
 // more. "Off" that was read before the last request was answered says nothing of what that request did.
-func (d *draft) forgetLight(byState bool, shown redfish.IndicatorLED) {
+func forgetLight(d *draft, byState bool, shown redfish.IndicatorLED) {
 	off := shown == redfish.LEDOff && !d.BMC.Busy() && !d.BMC.Begun.Before(d.BMC.LastJob)
 	if d.marked(policies.MarkLocated) && (d.askedLight() != "" || !byState && off) {
 		d.set(func(s *v1alpha1.Server) {
