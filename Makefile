@@ -55,6 +55,9 @@ PUSH ?=
 # The version that the programs tell, and the tag of the images.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# The packages whose tests need nothing but Go.
+UNITS = $$(go list ./... | grep -v '/test/') ./test/guest ./test/emulated ./test/redfish-emulator
+
 # Modules of their own, and those among them that hold tests.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))
 MODULES := $(patsubst go.mod,.,$(MODULES))
@@ -70,7 +73,7 @@ help: ## Print this list.
 
 .PHONY: build
 build: ## Build every program into bin/.
-	go build -o $(BIN)/ ./cmd/...
+	go build -o $(BIN)/ ./cmd/... ./test/redfish-emulator
 
 .PHONY: demo
 demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the whole way on 20 emulated servers; DEMO_VM=1 takes two virtual ones, DEMO_ONCE=1 ends by itself.
@@ -144,7 +147,7 @@ test: control-plane test-unit test-integration ## Run all tests but the end-to-e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go.
-	go test $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test $(TESTFLAGS) $(UNITS)
 	for module in $(TEST_MODULES); do (cd $$module && go test $(TESTFLAGS) ./...); done
 
 .PHONY: test-integration
@@ -181,11 +184,11 @@ test-properties: ## Try every property of the unit tests with CHECKS=2000 random
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.
-	go test -race -timeout 60m $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test -race -timeout 60m $(TESTFLAGS) $(UNITS)
 
 .PHONY: bench
 bench: ## Run the benchmarks.
-	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(UNITS)
 
 .PHONY: figures
 figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine that does nothing else.
@@ -214,7 +217,7 @@ images: probe-image ## Write container images and the boot artefact as OCI layou
 # Always asked for: Go knows whether there is anything to do.
 .PHONY: $(BIN)/metalaw-image
 $(BIN)/metalaw-image:
-	@go build -buildvcs=false -o $@ ./cmd/metalaw-image
+	@go build -buildvcs=false -o $@ ./internal/tools/metalaw-image
 
 ##@ Parts
 

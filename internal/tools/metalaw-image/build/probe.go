@@ -154,7 +154,7 @@ func (o ProbeOptions) image(ctx context.Context, name string, kind kind, locked 
 // ourParts builds the agent and reads the files that the operator gave.
 func (o ProbeOptions) ourParts(ctx context.Context, kind kind, work string, parts *Parts) error {
 	var err error
-	if parts.Agent, err = goBuild(ctx, work, kind.arch, o.Version, "metalprobe"); err != nil {
+	if parts.Agent, err = goBuild(ctx, work, kind.arch, o.Version, agentFolder); err != nil {
 		return err
 	}
 	if o.CA != "" {

@@ -13,11 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalaw/metalaw/cmd/internal/usage"
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/redfish/emulator/serve"
+	"github.com/metalaw/metalaw/test/emulated"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 func main() {
@@ -27,7 +26,7 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "redfish-emulator:", err)
 	}
-	os.Exit(usage.ExitCode(err))
+	os.Exit(exitCode(err))
 }
 
 // newGuest makes machines boot what the boot provider says and report as the agent does.
@@ -61,7 +60,7 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
   redfish-emulator --tree captures/server.tar.gz --base-port 0`,
 		Long: "A fleet of Redfish BMCs that behave like hardware. It serves until it is interrupted, and exits with 2 before anything is " +
 			"started when flags cannot be used; it names all of them.",
-		Args:          usage.NoArgs,
+		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +78,7 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 			return serve.Run(cmd.Context(), opts.Options, cmd.OutOrStdout())
 		},
 	}
-	cmd.SetFlagErrorFunc(usage.FlagError)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w; see --help", err) })
 	flags := cmd.Flags()
 	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate; with --tree one for each tree")
 	flags.StringVar(&opts.Listen, "listen", "127.0.0.1", "address that all BMCs share")

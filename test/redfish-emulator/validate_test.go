@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -80,8 +79,8 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
 			}
-			if out != "" || usage.ExitCode(err) != 2 {
-				t.Errorf("exit code %d, printed %q", usage.ExitCode(err), out)
+			if out != "" || exitCode(err) != 2 {
+				t.Errorf("exit code %d, printed %q", exitCode(err), out)
 			}
 		})
 	}
@@ -104,7 +103,7 @@ func TestAnAddressInUseIsNoFaultOfTheCommandLine(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	out, err := execute(t, "--base-port=0", "--control-addr="+taken.Addr().String())
-	if !strings.Contains(err.Error(), "choose another --control-addr") || usage.ExitCode(err) != 1 || out != "" {
-		t.Errorf("got %v, exit code %d, printed %q", err, usage.ExitCode(err), out)
+	if !strings.Contains(err.Error(), "choose another --control-addr") || exitCode(err) != 1 || out != "" {
+		t.Errorf("got %v, exit code %d, printed %q", err, exitCode(err), out)
 	}
 }

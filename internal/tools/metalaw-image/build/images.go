@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -35,13 +36,15 @@ type ImageOptions struct {
 
 // programs are the container images by name.
 var programs = map[string]struct {
-	program string
-	user    int
+	folder string
+	user   int
 }{
-	"manager":    {"metalaw", oci.Nonroot},
-	"emulator":   {"redfish-emulator", oci.Nonroot},
-	"metalprobe": {"metalprobe", 0}, // it opens disks
+	"manager":    {"cmd/metalaw", oci.Nonroot},
+	"emulator":   {"test/redfish-emulator", oci.Nonroot},
+	"metalprobe": {agentFolder, 0}, // it opens disks
 }
+
+const agentFolder = "cmd/metalprobe"
 
 // Images writes the container images and the boot artefact as OCI layouts, and pushes them if it is asked to.
 func Images(ctx context.Context, options ImageOptions) error {
@@ -57,11 +60,11 @@ func Images(ctx context.Context, options ImageOptions) error {
 	for _, name := range []string{"manager", "metalprobe", "emulator"} {
 		byArch := map[string]v1.Image{}
 		for _, arch := range options.Arches {
-			binary, err := goBuild(ctx, work, arch, options.Version, programs[name].program)
+			binary, err := goBuild(ctx, work, arch, options.Version, programs[name].folder)
 			if err != nil {
 				return err
 			}
-			byArch[arch], err = oci.ProgramImage(oci.Program{Arch: arch, Name: programs[name].program, Binary: binary,
+			byArch[arch], err = oci.ProgramImage(oci.Program{Arch: arch, Name: path.Base(programs[name].folder), Binary: binary,
 				Certificates: certificates, User: programs[name].user, Version: options.Version})
 			if err != nil {
 				return err
@@ -98,16 +101,16 @@ func (o ImageOptions) store(ctx context.Context, name string, index v1.ImageInde
 	return err
 }
 
-// goBuild builds a program of cmd as a static binary, and returns it. The same sources give the same bytes.
-func goBuild(ctx context.Context, work, arch, version, program string) ([]byte, error) {
-	path := filepath.Join(work, program+"-"+arch)
+// goBuild builds the program of a folder as a static binary, and returns it. The same sources give the same bytes.
+func goBuild(ctx context.Context, work, arch, version, folder string) ([]byte, error) {
+	binary := filepath.Join(work, path.Base(folder)+"-"+arch)
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X main.version="+version, "-o", path, "./cmd/"+program)
+		"-s -w -buildid= -X main.version="+version, "-o", binary, "./"+folder)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if _, err := output(command); err != nil {
-		return nil, fmt.Errorf("building %s for %s: %w", program, arch, err)
+		return nil, fmt.Errorf("building %s for %s: %w", folder, arch, err)
 	}
-	return os.ReadFile(path)
+	return os.ReadFile(binary)
 }
 
 // addFolder adds names and contents of all files of a folder, in order.

@@ -160,7 +160,7 @@ func TestFilesAreKnownByTheirDigests(t *testing.T) {
 }
 
 func TestTheLockFileOfTheRepositoryHasEachKind(t *testing.T) {
-	lock, err := ReadLock("../../../config/image/lock.yaml")
+	lock, err := ReadLock("../../../../config/image/lock.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/drive"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // networkTargets are the boot sources that ask the boot provider; everything else boots from disk.

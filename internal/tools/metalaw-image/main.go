@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalaw/metalaw/internal/bootmedia/build"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/build"
 )
 
 func main() {
