@@ -146,6 +146,8 @@ const (
 	ReasonSystemConflict = "SystemConflict"
 	// ReasonSystemUnidentified: a system shows no UUID, so that it cannot be managed.
 	ReasonSystemUnidentified = "SystemUnidentified"
+	// ReasonServerRefused: the API server refuses the Server of a system, or no name for it is free. On Ready of the BMC as well.
+	ReasonServerRefused = "ServerRefused"
 	// ReasonSystemsKnown: every system behind the BMC is known.
 	ReasonSystemsKnown = "SystemsKnown"
 )
@@ -193,6 +195,8 @@ const (
 	ReasonNotABMC = "NotABMC"
 	// ReasonNameTaken: a BMC of the endpoint's name exists and belongs to something else.
 	ReasonNameTaken = "NameTaken"
+	// ReasonBMCRefused: the API server refuses the BMC or the BMCSecret that is made of the device.
+	ReasonBMCRefused = "BMCRefused"
 	// ReasonNoCredentials: neither a BMCSecret of the endpoint's name nor default credentials exist.
 	ReasonNoCredentials = "NoCredentials"
 	// ReasonNotRedfish: something answers at the address, and it is no Redfish service.
@@ -349,6 +353,11 @@ const (
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.
 	ReasonBootConfigurationTaken = "BootConfigurationTaken"
+	// ReasonBootConfigurationRefused: the API server refuses a boot configuration or its Secret, by a quota, a policy of the
+	// cluster or a missing right; the message has its words. On the ServerClaim as well.
+	ReasonBootConfigurationRefused = "BootConfigurationRefused"
+	// ReasonWriteRefused: the API server refuses another object that the manager keeps for the server, such as its ServerInventory.
+	ReasonWriteRefused = "WriteRefused"
 	// ReasonRequestFailed: the BMC refused a power change, or the operating system did not shut down in time; it is asked again.
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.

@@ -47,6 +47,12 @@ func afflicted(s *v1alpha1.Server, kind string, status metav1.ConditionStatus) {
 	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Because"})
 }
 
+// isRefused has a server say that the API server refuses its boot configuration.
+func isRefused(s *v1alpha1.Server) {
+	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "BootConfigurationRefused",
+		Message: "The API server refuses it. Its words: exceeded quota"})
+}
+
 func unbound(f *facts) { f.claim.Status.Phase = v1alpha1.PhaseUnbound }
 
 // foundAgain is a claim whose server was deleted with its data and made anew for the same machine.
@@ -133,6 +139,17 @@ func TestJudge(t *testing.T) {
 			f.claim.Spec.ServerRef = nil
 			f.verdict = &scheduler.Verdict{Reason: "NoneClaimable"}
 		}, "NoneClaimable"},
+		{"being reserved, and its boot configuration is refused", func(f *facts) { unbound(f); f.boot = nil; isRefused(f.server) },
+			"stalled BootConfigurationRefused"},
+		{"a change of its boot configuration is refused", func(f *facts) { f.claim.Spec.Image = "os:2"; isRefused(f.server) },
+			"bound stalled BootConfigurationRefused"},
+		{"what was refused stands by now", func(f *facts) { isRefused(f.server) }, "bound ready Running"},
+		{"the boot of another state is refused", func(f *facts) {
+			unbound(f)
+			f.boot = nil
+			isRefused(f.server)
+			f.server.Status.State = v1alpha1.StateAvailable
+		}, "Reserving"},
 		{"nothing known, at first", func(f *facts) { unbound(f); f.claim.Spec.ServerRef = nil }, "Pending"},
 		{"nothing known after a restart leaves what is written", func(f *facts) {
 			unbound(f)
@@ -182,6 +199,8 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootConfigurationTaken"}}
 		}, "a server was found and is being reserved: a ServerBootConfiguration of the claim's name exists and does not belong to the claim; " +
 			"delete it, or claim under another name"},
+		{"being reserved, and refused", func(f *facts) { unbound(f); f.boot = nil; isRefused(f.server) },
+			"The API server refuses it. Its words: exceeded quota"},
 		{"the boot operator has done nothing", func(f *facts) { f.boot.Status.State = "" },
 			"the boot operator has not prepared ServerBootConfiguration ns/c, which is Pending"},
 		{"the boot operator has not come to the last change", func(f *facts) { f.boot.Generation = 2 },
@@ -211,6 +230,11 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 }
 
 func TestAConditionThatAClaimFollowsWakesIt(t *testing.T) {
+	refused := bound().server
+	isRefused(refused)
+	if concernOf(bound().server) == concernOf(refused) {
+		t.Error("a refusal does not wake the claim")
+	}
 	for _, kind := range []string{"PolicyHalted", "IdentityMismatch", "Withheld", "PoweringOn", "WaitingForPowerOff"} {
 		before := bound().server
 		after := before.DeepCopy()

@@ -63,6 +63,9 @@ func judge(f facts) standing {
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
+		if why := refusal(f.server); why != "" {
+			return standing{reason: v1alpha1.ReasonBootConfigurationRefused, message: why, stalled: true}
+		}
 		return standing{reason: v1alpha1.ReasonReserving, message: because("a server was found and is being reserved", Obstacle(f.server))}
 	}
 	return f.running()
@@ -193,6 +196,8 @@ func (f facts) running() standing {
 		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
 	case wanted == v1alpha1.PowerStateOff && power != wanted && power != v1alpha1.PowerStateUnknown: // Off waits for no boot
 		s.reason, s.message = v1alpha1.ReasonPoweringOff, but(fmt.Sprintf("Off is asked for, and the BMC still says %s", power), f.server)
+	case !f.bootFollows() && refusal(f.server) != "":
+		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationRefused, refusal(f.server)
 	case !f.bootFollows():
 		s.message = but("the boot configuration is being written", f.server)
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
@@ -242,7 +247,7 @@ func hindrance(s *v1alpha1.Server) string {
 // Obstacle says what keeps a server from being reserved for the claim that is written on it, in words for that claim's owner; empty
 // where nothing is known to.
 func Obstacle(s *v1alpha1.Server) string {
-	if hindrance := hindrance(s); hindrance != "" {
+	if hindrance := cmp.Or(refusal(s), hindrance(s)); hindrance != "" {
 		return hindrance
 	}
 	if trouble := troubleOf(s); trouble != "" {

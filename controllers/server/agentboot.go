@@ -63,7 +63,7 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 			"the Secret %s/%s belongs to something else; it is not touched; name the server otherwise", v.Namespace, b.Name), time.Minute)
 	}
 	if err != nil {
-		return loop.Broken(err)
+		return boots.Unwritten(err, boots.Secret, v.Namespace, b.Name)
 	}
 	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.Token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
 	if p, ok := v.ensureConfiguration(ctx, b); !ok {
@@ -155,6 +155,9 @@ func mint() string {
 // ensureConfiguration writes the boot configuration of an agent where none stands for this entry. Where the cache shows none, it
 // creates one before it looks: the API server says where there is one.
 func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop.Progress, bool) {
+	unwritten := func(err error) (loop.Progress, bool) {
+		return boots.Unwritten(err, boots.Configuration, b.Namespace, b.Name), false
+	}
 	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 	found, err := v.findBoot(ctx, key)
 	if err == nil && found == nil {
@@ -167,7 +170,7 @@ func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop
 		}
 	}
 	if err != nil {
-		return loop.Broken(err), false
+		return unwritten(err)
 	}
 	in := boots.AgentInput{Agent: b, Server: v.server, Found: found, Ours: found != nil && readShell(v).isOurs(found)}
 	out := boots.ForAgent(in)
@@ -177,7 +180,7 @@ func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop
 	case boots.Replace:
 		uid := in.Found.UID
 		if err := client.IgnoreNotFound(v.Client.Delete(ctx, in.Found, client.Preconditions{UID: &uid})); err != nil {
-			return loop.Broken(err), false
+			return unwritten(err)
 		}
 	case boots.Create:
 	default:
@@ -186,7 +189,7 @@ func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop
 	if err := v.create(ctx, v.server, out.Boot); apierrors.IsAlreadyExists(err) { // the former one has not gone yet
 		return loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second), false
 	} else if err != nil {
-		return loop.Broken(err), false
+		return unwritten(err)
 	}
 	return loop.Progress{}, true
 }

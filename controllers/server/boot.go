@@ -4,20 +4,18 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/leftover"
-	"github.com/metalaw/metalaw/controllers/server/power"
 )
 
 // bootShell carries out what is decided about the boot of a machine, for one effect.
@@ -72,11 +70,14 @@ func (v bootShell) findBoot(ctx context.Context, key client.ObjectKey) (*v1alpha
 
 // followOwner takes the steps that bring the boot configuration of an owner to what the owner asks, and says whether it stands.
 func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner client.Object) (p loop.Progress, stands bool) {
+	unwritten := func(err error) (loop.Progress, bool) {
+		return boots.Unwritten(err, boots.Configuration, in.Owner.GetNamespace(), in.Owner.GetName()), false
+	}
 	for {
 		switch out := boots.ForOwner(in); out.Step {
 		case boots.Create:
 			if err := leftover.Drop(ctx, v.Client, v.server.Name, in.Owner.Purpose); err != nil {
-				return conflictOrBroken(err), false
+				return unwritten(err)
 			}
 			err := v.create(ctx, owner, out.Boot)
 			if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
@@ -85,7 +86,7 @@ func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner c
 				in.Found = out.Boot
 			}
 			if err != nil {
-				return goingOrBroken(err, owner.GetNamespace()), false
+				return unwritten(err)
 			}
 			if in.Found == nil { // it went between the two
 				return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond), false
@@ -93,18 +94,18 @@ func (v bootShell) followOwner(ctx context.Context, in boots.OwnedInput, owner c
 		case boots.Replace:
 			uid := in.Found.UID
 			if err := client.IgnoreNotFound(v.Client.Delete(ctx, in.Found, client.Preconditions{UID: &uid})); err != nil {
-				return conflictOrBroken(err), false
+				return unwritten(err)
 			}
 			in.Found = nil
 		case boots.Update:
 			if err := v.Client.Update(ctx, out.Boot); err != nil {
-				return conflictOrBroken(err), false
+				return unwritten(err)
 			}
 			in.Found, in.Updated = out.Boot, true
 		case boots.HandOver:
 			err := v.Client.Status().Patch(ctx, out.Boot, client.MergeFromWithOptions(in.Found, client.MergeFromWithOptimisticLock{}))
 			if err != nil {
-				return conflictOrBroken(err), false
+				return unwritten(err)
 			}
 			return out.Progress, false
 		case boots.Refer:
@@ -123,18 +124,7 @@ func (v bootShell) create(ctx context.Context, owner client.Object, boot *v1alph
 	return v.Client.Create(ctx, boot)
 }
 
-// goingOrBroken waits for what comes of a namespace that is being deleted: the API server makes nothing in it any more, and
-// takes what is in it away, the claim included.
-func goingOrBroken(err error, namespace string) loop.Progress {
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return loop.Waiting(power.WaitsForBoot, fmt.Sprintf("the end of namespace %s, which is being deleted", namespace), time.Minute)
-	}
-	return loop.Broken(err)
-}
-
+// conflictOrBroken is the progress of an effect whose write of the inventory failed.
 func conflictOrBroken(err error) loop.Progress {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return loop.Waiting("LostRace", "another program wrote first", 100*time.Millisecond)
-	}
-	return loop.Broken(err)
+	return denied.Write(err, v1alpha1.ReasonWriteRefused, "the ServerInventory of the machine")
 }

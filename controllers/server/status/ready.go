@@ -36,6 +36,7 @@ func (r *record) recordReady() {
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
 		r.stalled(rule, says+inBand(r.Inventory, r.s.Status.Lifecycle.Entry-1))
+	case recordRefused(r):
 	case r.Decision.Moves() || !stable:
 		r.moving()
 	case meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing):
