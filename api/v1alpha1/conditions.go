@@ -261,8 +261,11 @@ const (
 	ReasonBooting = "Booting"
 	// ReasonBootError: the boot service reports an error; it may still mend it.
 	ReasonBootError = "BootError"
+	// ReasonBootConfigurationChanged: another program, such as a mutating policy of the cluster, changed what the manager wrote
+	// into the boot configuration; the message names the fields.
+	ReasonBootConfigurationChanged = "BootConfigurationChanged"
 	// ReasonRunning: the BMC says On, and the boot configuration is as the claim asks; an image or ignition that was changed
-	// while the machine was on is used at its next boot.
+	// after the machine was switched on is used at its next boot.
 	ReasonRunning = "Running"
 	// ReasonPoweringOff: the claim asks for Off, and the machine is not off yet.
 	ReasonPoweringOff = "PoweringOff"
@@ -368,7 +371,8 @@ const (
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
-	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice.
+	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice. On the
+	// ServerClaim as well, where it does not go on without that BMC.
 	ReasonBMCUnreachable = "BMCUnreachable"
 	// ReasonRuleWaits: what the rule of the policy asks for is not so yet.
 	ReasonRuleWaits = "RuleWaits"

@@ -176,6 +176,7 @@ type concern struct {
 	refusal             string
 	unreachable, waits  string
 	booted              bool
+	bootedAt            int64
 }
 
 func concernOf(s *v1alpha1.Server) concern {
@@ -187,6 +188,9 @@ func concernOf(s *v1alpha1.Server) concern {
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef
+	}
+	if l := s.Status.Lifecycle; l != nil && l.BootedAt != nil {
+		c.bootedAt = l.BootedAt.UnixMicro()
 	}
 	if s.Spec.BootConfigurationRef != nil {
 		c.boot = *s.Spec.BootConfigurationRef

@@ -51,6 +51,7 @@ func (v bootShell) keepOwned(ctx context.Context, in boots.OwnedInput, owner cli
 			return loop.Broken(err)
 		}
 	}
+	in.Now = v.now
 	p, stands := v.followOwner(ctx, in, owner)
 	if stands {
 		*ref = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}

@@ -152,8 +152,9 @@ func (r *record) moving() {
 		}
 		message = fmt.Sprintf("%s Waits in %s: %s", message, r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
-	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
-	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
+	why, cause := causeOf(r)
+	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, cmp.Or(why, v1alpha1.ReasonMoving), cause+message)
+	r.underWay(cmp.Or(r.Gated.Gate, why, v1alpha1.ReasonMoving), cause+message) // names the gate that holds the server
 }
 
 // reconciling says why the server is not Ready, and that it is on its way.
