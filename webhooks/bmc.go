@@ -32,6 +32,7 @@ func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts, found *review.Findings)
 	if c.Deleted() {
 		return
 	}
+	checkBMCName(c, found)
 	checkAcceptance(c, found)
 	checkTrust(c, found)
 	checkHostMACs(c, found)

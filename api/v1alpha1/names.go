@@ -196,6 +196,9 @@ const (
 	BindingAnnotation = "policy.metalaw.dev/binding"
 	// BootPurposeAnnotation on a ServerBootConfiguration says what it boots: one of the BootPurpose values.
 	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
+	// BootOwnerGenerationAnnotation on a ServerBootConfiguration is the generation of the claim or maintenance for which the
+	// manager wrote its spec last. A spec that differs from what that generation asks was changed by another program.
+	BootOwnerGenerationAnnotation = "policy.metalaw.dev/boot-owner-generation"
 	// BootEntryAnnotation on a ServerBootConfiguration is the lifecycle entry for which it was written.
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// BootImageAnnotation on a ServerBootConfiguration is the image by digest that metalaw boot serves. It writes it.

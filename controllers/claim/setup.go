@@ -173,8 +173,10 @@ type concern struct {
 	power               v1alpha1.PowerState
 	operation, progress string
 	trouble, hindrance  string
+	refusal             string
 	unreachable, waits  string
 	booted              bool
+	bootedAt            int64
 }
 
 func concernOf(s *v1alpha1.Server) concern {
@@ -182,9 +184,13 @@ func concernOf(s *v1alpha1.Server) concern {
 		uid: s.Annotations[v1alpha1.ClaimUIDAnnotation], released: s.Annotations[v1alpha1.ReleasedClaimAnnotation],
 		state: s.Status.State, power: s.Status.PowerState, operation: s.Annotations[v1alpha1.OperationAnnotation],
 		trouble: troubleOf(s), hindrance: hindrance(s), unreachable: unreachable(s), waits: waitsFor(s), booted: policies.BootedForClaim(s),
+		refusal: refusal(s),
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef
+	}
+	if l := s.Status.Lifecycle; l != nil && l.BootedAt != nil {
+		c.bootedAt = l.BootedAt.UnixMicro()
 	}
 	if s.Spec.BootConfigurationRef != nil {
 		c.boot = *s.Spec.BootConfigurationRef

@@ -39,6 +39,7 @@ func (x *executor) writeIgnition(ctx context.Context, a plan.Ignition) loop.Prog
 // purpose is replaced (order 6). It creates first: most entries find no Secret, and the API server says if there is one.
 func (x *executor) ensureIgnition(ctx context.Context, a plan.Ignition) (string, loop.Progress) {
 	b, config := a.Agent, a.Config
+	unwritten := func(err error) loop.Progress { return boots.Unwritten(err, boots.Secret, b.Namespace, b.Name) }
 	config.CABundle, config.Token = string(x.RegistryCA()), mint()
 	ignition, err := metalprobe.BuildIgnition(config)
 	if err != nil {
@@ -51,21 +52,21 @@ func (x *executor) ensureIgnition(ctx context.Context, a plan.Ignition) (string,
 	}
 	if err := x.Client.Create(ctx, minted); !apierrors.IsAlreadyExists(err) {
 		x.seen.Memory.Ignition = minted.ObjectMeta
-		return config.Token, done(err)
+		return config.Token, unwritten(err)
 	}
 	secret := &corev1.Secret{}
 	if err := x.Reader.Get(ctx, client.ObjectKeyFromObject(minted), secret); err != nil {
-		return "", loop.Broken(err)
+		return "", unwritten(err)
 	}
 	if !metav1.IsControlledBy(secret, x.server) {
 		return "", loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
 			"the Secret %s/%s belongs to something else; it is not touched; name the server otherwise", x.Namespace, b.Name), time.Minute)
 	}
 	if token, stands := b.TokenOf(secret, x.server); stands {
-		return token, done(x.dropFormat(ctx, secret))
+		return token, unwritten(x.dropFormat(ctx, secret))
 	}
 	secret.Data = minted.Data
-	return config.Token, done(x.Client.Update(ctx, secret))
+	return config.Token, unwritten(x.Client.Update(ctx, secret))
 }
 
 // done is the progress of a call to the API server.
@@ -108,6 +109,7 @@ func mint() string {
 // writeAgentBoot writes the boot configuration of an agent if none stands for this entry. If the cache shows none, it creates
 // one before it looks: the API server says if there is one.
 func (x *executor) writeAgentBoot(ctx context.Context, b boots.Agent) loop.Progress {
+	unwritten := func(err error) loop.Progress { return boots.Unwritten(err, boots.Configuration, b.Namespace, b.Name) }
 	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 	found, err := x.findBoot(ctx, key)
 	if err == nil && found == nil {
@@ -120,7 +122,7 @@ func (x *executor) writeAgentBoot(ctx context.Context, b boots.Agent) loop.Progr
 		}
 	}
 	if err != nil {
-		return loop.Broken(err)
+		return unwritten(err)
 	}
 	out := boots.ForAgent(boots.AgentInput{Agent: b, Server: x.server, Found: found, Ours: found != nil && x.seen.Ours(found)})
 	switch out.Step {
@@ -128,7 +130,7 @@ func (x *executor) writeAgentBoot(ctx context.Context, b boots.Agent) loop.Progr
 		return x.minted()
 	case boots.Replace:
 		if err := x.delete(ctx, found); err != nil {
-			return loop.Broken(err)
+			return unwritten(err)
 		}
 	case boots.Create:
 	default:
@@ -137,7 +139,7 @@ func (x *executor) writeAgentBoot(ctx context.Context, b boots.Agent) loop.Progr
 	if err := x.create(ctx, x.server, out.Boot); apierrors.IsAlreadyExists(err) { // the former one has not gone yet
 		return loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second)
 	} else if err != nil {
-		return loop.Broken(err)
+		return unwritten(err)
 	}
 	return x.minted()
 }
@@ -211,6 +213,9 @@ func (x *executor) followOwner(ctx context.Context, in boots.OwnedInput) loop.Pr
 			return loop.Broken(err)
 		}
 	}
+	unwritten := func(err error) loop.Progress {
+		return boots.Unwritten(err, boots.Configuration, owner.GetNamespace(), owner.GetName())
+	}
 	for {
 		switch out := boots.ForOwner(in); out.Step {
 		case boots.Create:
@@ -220,18 +225,18 @@ func (x *executor) followOwner(ctx context.Context, in boots.OwnedInput) loop.Pr
 			}
 		case boots.Replace:
 			if err := x.delete(ctx, in.Found); err != nil {
-				return conflictOrBroken(err)
+				return unwritten(err)
 			}
 			in.Found = nil
 		case boots.Update:
 			if err := x.Client.Update(ctx, out.Boot); err != nil {
-				return conflictOrBroken(err)
+				return unwritten(err)
 			}
 			in.Found, in.Updated = out.Boot, true
 		case boots.HandOver:
 			err := x.Client.Status().Patch(ctx, out.Boot, client.MergeFromWithOptions(in.Found, client.MergeFromWithOptimisticLock{}))
 			if err != nil {
-				return conflictOrBroken(err)
+				return unwritten(err)
 			}
 			return out.Progress
 		case boots.Refer:
@@ -246,21 +251,17 @@ func (x *executor) followOwner(ctx context.Context, in boots.OwnedInput) loop.Pr
 // exists by now.
 func (x *executor) createOwned(ctx context.Context, purpose string, owner client.Object, boot *v1alpha1.ServerBootConfiguration) (
 	*v1alpha1.ServerBootConfiguration, loop.Progress) {
-	if err := leftover.Drop(ctx, x.Client, x.server.Name, purpose); err != nil {
-		return nil, conflictOrBroken(err)
+	made, err := boot, leftover.Drop(ctx, x.Client, x.server.Name, purpose)
+	if err == nil {
+		err = x.create(ctx, owner, boot)
 	}
-	made, err := boot, x.create(ctx, owner, boot)
 	if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
 		made, err = find[v1alpha1.ServerBootConfiguration](ctx, x.Reader, boot.Namespace, boot.Name)
 	}
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// The API server makes nothing in the namespace any more, and takes what is in it away, the claim included.
-		return nil, loop.Waiting(power.WaitsForBoot,
-			fmt.Sprintf("the end of namespace %s, which is being deleted", owner.GetNamespace()), time.Minute)
-	case err != nil:
-		return nil, loop.Broken(err)
-	case made == nil: // it went between the two
+	if err != nil {
+		return nil, boots.Unwritten(err, boots.Configuration, boot.Namespace, boot.Name)
+	}
+	if made == nil { // it went between the two
 		return nil, loop.Waiting(lostRace, "another program wrote first", 100*time.Millisecond)
 	}
 	return made, loop.Holds()

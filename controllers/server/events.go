@@ -127,7 +127,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 			s.event(after, false, kind, "Observe", now.Message)
 		}
 	}
-	s.tellOverride(before, after)
+	s.tellUnbooted(before, after)
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if now == nil || was == nil || was.Status == now.Status {
@@ -140,12 +140,18 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 	s.event(after, answers, reason, "Observe", now.Reason+": "+now.Message)
 }
 
-// tellOverride reports that a machine was not switched on because its BMC ignores the boot override.
-func (s *subject) tellOverride(before, after *v1alpha1.Server) {
+// tellUnbooted reports why a machine is not booted: its BMC ignores the boot override, or the API server refuses an object.
+func (s *subject) tellUnbooted(before, after *v1alpha1.Server) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
-	if now != nil && now.Reason == power.OverrideIgnored && (was == nil || was.Reason != power.OverrideIgnored) {
-		s.event(after, false, power.OverrideIgnored, "PowerOn", now.Message)
+	if now == nil || was != nil && was.Reason == now.Reason {
+		return
+	}
+	switch now.Reason {
+	case power.OverrideIgnored:
+		s.event(after, false, now.Reason, "PowerOn", now.Message)
+	case v1alpha1.ReasonBootConfigurationRefused, v1alpha1.ReasonWriteRefused:
+		s.event(after, false, now.Reason, "Write", now.Message)
 	}
 }
 

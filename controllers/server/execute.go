@@ -6,10 +6,9 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/identity"
@@ -176,11 +175,9 @@ func (x *executor) kept(err error) loop.Progress {
 // lostRace is why an act waits whose write came second.
 const lostRace = "LostRace"
 
+// conflictOrBroken is the progress of an act whose write of the inventory failed.
 func conflictOrBroken(err error) loop.Progress {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return loop.Waiting(lostRace, "another program wrote first", 100*time.Millisecond)
-	}
-	return loop.Broken(err)
+	return denied.Write(err, v1alpha1.ReasonWriteRefused, "the ServerInventory of the machine")
 }
 
 // poll has the BMC read again until it shows what is waited for.

@@ -189,7 +189,7 @@ func (v *scope) applyBesides(ctx context.Context, outcome *loop.Outcome) {
 	failed = append(failed, v.x.kept(said.Keep(ctx, v.Client, v.server, v.seen.Inventory, v.x.writeInventory)))
 	for _, p := range failed {
 		switch {
-		case p.Err == nil && p.Reason != lostRace: // it is done, or held back, or the next look does it
+		case p.Phase != loop.Failed && p.Reason != lostRace: // it is done, or held back, or the next look does it
 		case outcome.Settled():
 			outcome.Effect, outcome.Progress = v1alpha1.OperationAttestDisk, p
 		default:

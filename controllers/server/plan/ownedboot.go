@@ -32,6 +32,7 @@ func bootAsClaimed(d *draft, _ engine.Effect) loop.Progress {
 
 // keepOwnedBoot brings the boot configuration of an owner to what the owner asks, and has the server name it.
 func keepOwnedBoot(d *draft, in boots.OwnedInput, refer func(*v1alpha1.Server, *v1alpha1.ObjectReference), besides ...fleet.Action) {
+	in.Now = d.Now
 	actions := append([]fleet.Action{fleet.Setting}, besides...)
 	d.do(Permit{Actions: actions}, Recheck{Actions: actions}, OwnedBoot{In: in})
 	ref := v1alpha1.ObjectReference{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
