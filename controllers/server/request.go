@@ -19,6 +19,7 @@ import (
 // requested is the last power request with what this process knows of it.
 func (v *scope) requested() power.Asked {
 	a := power.Asked{Grace: v.PowerGrace, Now: v.now, CountedNow: v.counted}
+	a.WasOff = v.server.Status.PowerState == v1alpha1.PowerStateOff
 	l := v.server.Status.Lifecycle
 	if l == nil {
 		return a
