@@ -18,7 +18,9 @@ import (
 func TestEachStepOfSwitchingOffAMachineThatTheManagerDidNotSwitchOnIsTold(t *testing.T) {
 	type request = v1alpha1.PowerRequest
 	const on, soft, hard = v1alpha1.PowerActionOn, v1alpha1.PowerActionGracefulShutdown, v1alpha1.PowerActionForceOff
-	at := func(minute int) metav1.MicroTime { return metav1.NewMicroTime(noon.Add(time.Duration(minute) * time.Minute)) }
+	at := func(minute int) metav1.MicroTime {
+		return metav1.NewMicroTime(noon.Add(time.Duration(minute) * time.Minute))
+	}
 	one := at(1)
 	server := func(power v1alpha1.PowerState, r *request) *v1alpha1.Server {
 		return &v1alpha1.Server{Status: v1alpha1.ServerStatus{PowerState: power,
@@ -96,8 +98,8 @@ func TestAPowerOffRemembersThatTheManagerHadNotSwitchedTheMachineOn(t *testing.T
 		"one that does not shut down": {asked(func(r *v1alpha1.PowerRequest) {
 			r.Action, r.Unasked = v1alpha1.PowerActionGracefulShutdown, true
 		}), true},
-		"not one of its own that does not shut down": {asked(func(r *v1alpha1.PowerRequest) { r.Action = v1alpha1.PowerActionGracefulShutdown }), false},
-		"one that it never asked for anything, and that was off":     {func(in *Input) { in.WasOff = true }, true},
+		"not one of its own that does not shut down":                {asked(func(r *v1alpha1.PowerRequest) { r.Action = v1alpha1.PowerActionGracefulShutdown }), false},
+		"one that it never asked for anything, and that was off":    {func(in *Input) { in.WasOff = true }, true},
 		"not one that it never asked for anything, and that was on": {func(*Input) {}, false},
 	} {
 		out := Decide(reserved(redfish.PowerOn, wantsOff(time.Minute, true), c.change))
