@@ -371,6 +371,12 @@ const (
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
+	// ReasonShutdownAsked is that of an event: a machine runs without a power-on of the manager, and is asked to shut down.
+	ReasonShutdownAsked = "ShutdownAsked"
+	// ReasonForcedOff is that of an event: the power of such a machine is cut.
+	ReasonForcedOff = "ForcedOff"
+	// ReasonSwitchedOff is that of an event: such a machine is off.
+	ReasonSwitchedOff = "SwitchedOff"
 	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice. On the
 	// ServerClaim as well, where it does not go on without that BMC.
 	ReasonBMCUnreachable = "BMCUnreachable"

@@ -170,6 +170,9 @@ type PowerRequest struct {
 	// booted, and nothing else since.
 	// +optional
 	Uncounted bool `json:"uncounted,omitempty"`
+	// unasked says of a power-off that the machine ran without a power-on which the manager had asked for.
+	// +optional
+	Unasked bool `json:"unasked,omitempty"`
 	// shownAt is when the BMC first showed what was asked for.
 	// +optional
 	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`

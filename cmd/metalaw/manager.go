@@ -32,6 +32,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
+	"github.com/metalaw/metalaw/internal/eventsink"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/metalprobe/registry/sink"
 	"github.com/metalaw/metalaw/policies"
@@ -76,7 +77,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.checkPlaces(ctx); err != nil {
 		return err
 	}
-	mgr, err := o.newManager(config)
+	mgr, err := o.newManager(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (o *options) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
+func (o *options) newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
 	scheme, err := access.Scheme()
 	if err != nil {
 		return nil, err
@@ -138,10 +139,11 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 	}
 	elect(lock, &options)
 	mgr, err := ctrl.NewManager(config, options)
-	if err == nil {
-		o.leads(mgr, lock)
+	if err != nil {
+		return nil, err
 	}
-	return mgr, err
+	o.leads(mgr, lock)
+	return eventsink.For(ctx, mgr)
 }
 
 // restConfig is the access to the API server: of --kubeconfig, else of $KUBECONFIG, else of the pod's service account, else of

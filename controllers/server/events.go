@@ -26,7 +26,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, gate
 	s.tellHalt(ctx, before, after, gated.Decision)
 	s.tellOperation(ctx, before, after)
 	s.tellConditions(before, after)
-	s.tellRefusal(before, after)
+	s.tellPower(before, after, gated.Decision)
 	s.tellConsent(before, after)
 }
 
@@ -165,19 +165,9 @@ func (v *scope) report(context.Context) {
 	}
 }
 
-// tellRefusal reports the first of a row of refusals. An ignored boot override has an event of its own.
-func (s *subject) tellRefusal(before, after *v1alpha1.Server) {
-	l := after.Status.Lifecycle
-	if l == nil || l.Request == nil || l.Request.RefusedAt == nil || l.Request.Refusals != 1 {
-		return
+// tellPower reports what an event tells of the power of a machine.
+func (s *subject) tellPower(before, after *v1alpha1.Server, d engine.Decision) {
+	for _, n := range power.Told(before, after, d.Effects) {
+		s.event(after, n.Fine, n.Reason, "Power", n.Message)
 	}
-	if was := before.Status.Lifecycle; was != nil && was.Request != nil && was.Request.RefusedAt != nil &&
-		was.Request.AskedAt.Equal(&l.Request.AskedAt) {
-		return
-	}
-	if ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == power.OverrideIgnored {
-		return
-	}
-	s.event(after, false, v1alpha1.ReasonPowerRefused, "Power", fmt.Sprintf(
-		"The BMC refuses %s, which is asked for again: %s", power.Words(l.Request.Action), l.Request.Refusal))
 }

@@ -80,20 +80,26 @@ func TestTheLightThatErrorSwitchedOnGoesOffWithIt(t *testing.T) {
 	}
 }
 
-// What the manager cordons for its faulty hardware stays in its state, and no state but Error asks for a light.
-func TestACordonByTheManagerLightsNothing(t *testing.T) {
-	for _, state := range []v1alpha1.ServerState{v1alpha1.StateAvailable, v1alpha1.StateReserved} {
+// What is cordoned, by the manager for its faulty hardware or by a person, stays in its state, and no state but Error asks for
+// a light.
+func TestACordonLightsNothing(t *testing.T) {
+	type cordon struct {
+		state  v1alpha1.ServerState
+		reason string
+	}
+	for _, c := range []cordon{{v1alpha1.StateAvailable, v1alpha1.UnclaimableFaulty}, {v1alpha1.StateReserved, v1alpha1.UnclaimableFaulty},
+		{v1alpha1.StateAvailable, "jane: the fan rattles"}, {v1alpha1.StateReleased, "jane: the fan rattles"}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMachine(redfish.PowerOff)
 			m.shines, m.shows.LED = true, redfish.LEDOff
-			w := inWorld(t, m, serverIn(state))
+			w := inWorld(t, m, serverIn(c.state))
 			edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
 				s.Spec.Unclaimable = true
-				metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.UnclaimableReasonAnnotation, v1alpha1.UnclaimableFaulty)
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.UnclaimableReasonAnnotation, c.reason)
 			})
 			w.manager.run(10 * time.Minute)
 			if m.shows.LED != redfish.LEDOff || slices.Contains(w.server().Status.Lifecycle.Marks, "Located") {
-				t.Errorf("%s: the light is %s, marks %v", state, m.shows.LED, w.server().Status.Lifecycle.Marks)
+				t.Errorf("%s: the light is %s, marks %v", c.state, m.shows.LED, w.server().Status.Lifecycle.Marks)
 			}
 		})
 	}

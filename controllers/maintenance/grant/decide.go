@@ -14,8 +14,12 @@ import (
 
 // Decide answers every maintenance that waits, the one that goes first at the beginning. Its grants hold together: no server is granted
 // twice, and no limit is passed once all are carried out.
-func Decide(s Snapshot) []Grant {
+func Decide(s Snapshot) []Grant { return decide(s, true) }
+
+// decide answers every maintenance that waits; whole says with everything that it waits for.
+func decide(s Snapshot, whole bool) []Grant {
 	x := newPass(&s)
+	x.whole = whole
 	grants := make([]Grant, 0, len(x.queue))
 	for _, c := range x.queue {
 		if !c.done {
@@ -36,6 +40,8 @@ type pass struct {
 	waves   []wave
 	groups  map[string]*group
 	stopped Answer
+	// whole says that each obstacle is named, and not the first alone.
+	whole bool
 	// queue are the maintenances that wait, in the order in which they are granted.
 	queue []*candidate
 	// facts are those of the candidate that is judged.
@@ -45,6 +51,7 @@ type pass struct {
 // server is a Server with what was found out about it.
 type server struct {
 	*Server
+	name string
 	// holder is the maintenance of ours that holds it; nil where it is not in the snapshot.
 	holder *Maintenance
 	// head is the one that goes first of those that wait for it.
@@ -85,7 +92,7 @@ func newPass(s *Snapshot) *pass {
 		if of == nil {
 			continue
 		}
-		list = append(list, server{Server: of, wave: x.policy.Wave(of.Labels)})
+		list = append(list, server{Server: of, name: name, wave: x.policy.Wave(of.Labels)})
 		x.servers[name] = &list[len(list)-1]
 	}
 	for i := range s.Maintenances {
@@ -236,5 +243,5 @@ func (x *pass) grant(unit []*candidate) {
 // wait takes a grant back, or never gives it.
 func (c *candidate) wait(why Answer, after time.Time) {
 	c.grant.Granted, c.grant.Follows, c.grant.Window, c.grant.Wave, c.grant.Claim = false, "", "", "", ""
-	c.grant.Answer, c.grant.After = why, after
+	c.grant.Answer, c.grant.After, c.grant.Obstacles = why, after, []Obstacle{{Answer: why}}
 }

@@ -3,10 +3,12 @@
 package grant
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/maintenance"
 )
 
 // gate holds a candidate back; its answer has no reason where it does not. The time is when the clock alone may change that.
@@ -15,8 +17,11 @@ type gate func(*pass, *candidate) (Answer, time.Time)
 // lasting are the gates before anybody is asked for the server: a tenant is not made to drain what will not begin soon.
 var lasting = []gate{(*pass).ready, (*pass).frozen, (*pass).wave}
 
-// passing are the gates after that, from what lasts longest to what changes most often.
-var passing = []gate{(*pass).grace, (*pass).window, (*pass).checks, (*pass).limits}
+// timed are the gates after that which a clock opens.
+var timed = []gate{(*pass).grace, (*pass).window}
+
+// passing are all gates after that, from what lasts longest to what changes most often.
+var passing = slices.Concat(timed, []gate{(*pass).checks, (*pass).limits})
 
 // judge answers one candidate by the first gate that holds it back.
 func (x *pass) judge(c *candidate) {
@@ -37,6 +42,9 @@ func (x *pass) judge(c *candidate) {
 	}
 	if why.Reason != "" {
 		c.wait(why, after)
+		if x.whole {
+			c.grant.Obstacles = x.obstacles(c)
+		}
 		return
 	}
 	x.give(c)
@@ -152,10 +160,19 @@ func (x *pass) checks(c *candidate) (Answer, time.Time) {
 			c.grant.FailsAfter = f.Within
 		}
 	}
-	return answer(v1alpha1.ReasonCheckFails, "Check %s. The maintenance begins once it holds.", failing[0]), time.Time{}
+	return fails(failing[0]), time.Time{}
 }
 
-func (x *pass) limits(c *candidate) (Answer, time.Time) { return x.full(c.on), time.Time{} }
+func fails(check maintenance.Failing) Answer {
+	return answer(v1alpha1.ReasonCheckFails, "Check %s. The maintenance begins once it holds.", check)
+}
+
+func (x *pass) limits(c *candidate) (Answer, time.Time) {
+	if full := x.full(c.on, 1); len(full) > 0 {
+		return full[0].Answer, time.Time{}
+	}
+	return Answer{}, time.Time{}
+}
 
 // give grants a candidate its server.
 func (x *pass) give(c *candidate) {

@@ -26,6 +26,8 @@ type Planned struct {
 	Asks bool
 	// Answer is that of the grant, or why it waits at the end of the horizon.
 	Answer
+	// Obstacles are everything that it waits for at the beginning, or at the end of the horizon where it is not granted.
+	Obstacles []Obstacle
 }
 
 // maxSteps bounds a simulation.
@@ -36,6 +38,7 @@ const maxSteps = 10000
 // a UID exists in a file only, and counts as made now.
 func Plan(s Snapshot, horizon time.Duration) []Planned {
 	f := newFuture(s)
+	f.meets()
 	until := s.Now.Add(horizon)
 	for range maxSteps {
 		f.settle()
@@ -45,7 +48,17 @@ func Plan(s Snapshot, horizon time.Duration) []Planned {
 		}
 		f.Now = next
 	}
+	f.meets()
 	return f.told()
+}
+
+// meets notes everything that those wait for which are not granted.
+func (f *future) meets() {
+	for _, g := range decide(f.Snapshot, true) {
+		if p := f.of(&g); p.At.IsZero() {
+			p.Obstacles = g.Obstacles
+		}
+	}
 }
 
 // future is a snapshot that goes on.
@@ -87,7 +100,7 @@ func newFuture(s Snapshot) *future {
 func (f *future) settle() {
 	for range maxSteps {
 		f.end()
-		f.last = Decide(f.Snapshot)
+		f.last = decide(f.Snapshot, false)
 		changed := false
 		index := make(map[types.UID]*Maintenance, len(f.Maintenances))
 		for i := range f.Maintenances {

@@ -91,8 +91,11 @@ func TestAPlanGrantsAWholeFleetInTheEnd(t *testing.T) {
 
 func TestADecisionAllocatesLittle(t *testing.T) {
 	s := fleet(1000)
-	if got := testing.AllocsPerRun(3, func() { Decide(s) }); got > 10*1000 {
+	if got := testing.AllocsPerRun(3, func() { decide(s, false) }); got > 10*1000 {
 		t.Errorf("%.0f allocations for 1,000 maintenances", got)
+	}
+	if got := testing.AllocsPerRun(3, func() { Decide(s) }); got > 25*1000 {
+		t.Errorf("%.0f allocations for 1,000 maintenances with everything that they wait for", got)
 	}
 }
 

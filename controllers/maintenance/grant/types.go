@@ -109,6 +109,13 @@ type Answer struct {
 	Reason, Message string
 }
 
+// Obstacle is one thing that a maintenance waits for.
+type Obstacle struct {
+	Answer
+	// Servers are those that fill a limit, by name; empty for other reasons.
+	Servers []string
+}
+
 // Grant is the answer to one maintenance that waits: it does not hold its server, did not fail and does not end.
 type Grant struct {
 	Maintenance types.NamespacedName
@@ -116,8 +123,10 @@ type Grant struct {
 	Server      string
 	// Granted says that it may have the server now.
 	Granted bool
-	// Answer says why it waits, or which window, wave and approval it was granted under. Message does not change with counts.
+	// Answer says why it waits, or which window, wave and approval it was granted under.
 	Answer
+	// Obstacles are everything that it waits for; the first is the Answer. Empty where it is granted.
+	Obstacles []Obstacle
 	// Follows is the maintenance that ends and still holds the server, which is handed over in one write; empty where none does.
 	Follows types.UID
 	// Claim is the claim whose holder consented; empty where no claim holds the server.

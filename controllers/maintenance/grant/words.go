@@ -13,16 +13,18 @@ import (
 const maxMessage = 200
 
 // words is a message of bounded length.
-func words(format string, args ...any) string {
-	text := fmt.Sprintf(format, args...)
-	if len(text) <= maxMessage {
+func words(format string, args ...any) string { return cut(fmt.Sprintf(format, args...), maxMessage) }
+
+// cut is a text of at most so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	cut := maxMessage - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
+	at := max(most-len("..."), 0)
+	for !utf8.RuneStart(text[at]) {
+		at--
 	}
-	return text[:cut] + "..."
+	return text[:at] + "..."
 }
 
 // answer is an Answer whose message is of bounded length.
@@ -41,4 +43,15 @@ func length(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// mostNames is how many names a message has.
+const mostNames = 3
+
+// some are the first names of a list, and how many there are besides.
+func some(names []string) string {
+	if len(names) <= mostNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
 }

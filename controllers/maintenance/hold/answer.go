@@ -61,7 +61,7 @@ func (d *decision) answer(m *Maintenance) Step {
 		return d.begin(m, Step{Kind: Grant, Of: m.ServerMaintenance})
 	}
 	d.at(m.Answer.After)
-	return d.pending(m, m.Answer.Reason, m.Answer.Message)
+	return d.pending(m, m.Answer.Reason, m.Answer.Whole())
 }
 
 // begin puts the finalizer before a step after which there is something to take back.
@@ -74,7 +74,7 @@ func (d *decision) begin(m *Maintenance, step Step) Step {
 
 // pending is what a maintenance says that waits.
 func (d *decision) pending(m *Maintenance, reason, message string) Step {
-	if m.Quiet && !d.asks(m) && m.Status.GrantedAt == nil && crowded(m, reason) {
+	if m.Quiet && !d.asks(m) && m.Status.GrantedAt == nil && (crowded(m, reason) || sameBut(m, reason)) {
 		return Step{}
 	}
 	status := d.status(m)
@@ -104,6 +104,13 @@ var crowd = []string{v1alpha1.ReasonServerHeld, v1alpha1.ReasonMaintenanceAhead,
 func crowded(m *Maintenance, reason string) bool {
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionGranted)
 	return c != nil && c.Status == metav1.ConditionFalse && slices.Contains(crowd, c.Reason) && slices.Contains(crowd, reason)
+}
+
+// sameBut says that a maintenance waits for the same as before, but for what it waits for besides.
+func sameBut(m *Maintenance, reason string) bool {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionGranted)
+	return c != nil && m.Answer != nil && c.Status == metav1.ConditionFalse && c.Reason == reason &&
+		c.ObservedGeneration == m.Generation && strings.HasPrefix(c.Message, m.Answer.Message)
 }
 
 // asks says that the holder of the claim is to be asked now, or told.

@@ -137,6 +137,10 @@ func wait(reason string, change ...func(*grant.Grant)) *grant.Grant {
 
 func asks(a *grant.Grant) { a.Asks = true }
 
+func besides(a *grant.Grant) {
+	a.Obstacles = []grant.Obstacle{{Answer: a.Answer}, {Answer: grant.Answer{Reason: "LimitReached", Message: "n"}}}
+}
+
 func one(m *v1alpha1.ServerMaintenance, a *grant.Grant) []Maintenance {
 	return []Maintenance{{ServerMaintenance: m, Answer: a}}
 }
@@ -225,13 +229,15 @@ func TestWhichWriteIsDue(t *testing.T) {
 		"and not where it is aborted":            {Look{Server: server(), Maintenances: unproven(sm(deleted, granted, aborted))}, "Release"},
 		"one that is overdue": {Look{Server: server(held), Maintenances: []Maintenance{{ServerMaintenance: sm(granted, since), Expected: time.Hour}}},
 			"Status InMaintenance Granted=True:ServerGranted Served=True:Served Overdue=True:Overdue"},
-		"what only plans writes status":            {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(fresh), wait("PlanOnly"))}, "Status Pending Granted=False:PlanOnly"},
-		"and grants nothing":                       {Look{PlanOnly: true, Server: server(), Claim: claim(needed), Maintenances: one(sm(deleted), wait("", yes))}, ""},
-		"but lets go of what was granted before":   {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(deleted, granted), nil)}, "Release"},
-		"unless it still has its server":           {Look{PlanOnly: true, Server: server(held), Maintenances: one(sm(deleted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
-		"another for which it waits is no news":    {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("LimitReached"))}, ""},
-		"that it waits for its holder is":          {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("WaitsForApproval"))}, "Status Pending Granted=False:WaitsForApproval"},
-		"what another manager carries out goes on": {Look{Server: server(held, foreignRef), Maintenances: one(sm(fresh, theirsRuns), wait("NotAdopted"))}, "Status InMaintenance Granted=False:NotAdopted"},
+		"what only plans writes status":                  {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(fresh), wait("PlanOnly"))}, "Status Pending Granted=False:PlanOnly"},
+		"and grants nothing":                             {Look{PlanOnly: true, Server: server(), Claim: claim(needed), Maintenances: one(sm(deleted), wait("", yes))}, ""},
+		"but lets go of what was granted before":         {Look{PlanOnly: true, Server: server(), Maintenances: one(sm(deleted, granted), nil)}, "Release"},
+		"unless it still has its server":                 {Look{PlanOnly: true, Server: server(held), Maintenances: one(sm(deleted, granted), nil)}, "Status InMaintenance Granted=True:ServerGranted Served=False:Ending"},
+		"another for which it waits is no news":          {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("LimitReached"))}, ""},
+		"nor is another thing that it waits for besides": {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WindowClosed", 0)), wait("WindowClosed", besides))}, ""},
+		"until a while has passed":                       {Look{Server: server(), Maintenances: one(sm(pending, says("Granted", "WindowClosed", 0)), wait("WindowClosed", besides))}, "Status Pending Granted=False:WindowClosed"},
+		"that it waits for its holder is":                {Look{Server: server(), Maintenances: quiet(sm(pending, says("Granted", "WaveWaits", 0)), wait("WaitsForApproval"))}, "Status Pending Granted=False:WaitsForApproval"},
+		"what another manager carries out goes on":       {Look{Server: server(held, foreignRef), Maintenances: one(sm(fresh, theirsRuns), wait("NotAdopted"))}, "Status InMaintenance Granted=False:NotAdopted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.look.Now = noon

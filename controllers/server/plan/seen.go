@@ -159,7 +159,7 @@ func Words(err error) string {
 
 // Requested is the last power request with what this process knows of it.
 func (s *Seen) Requested() power.Asked {
-	a := power.Asked{Grace: s.PowerGrace, Now: s.Now, CountedNow: s.CountedNow}
+	a := power.Asked{Grace: s.PowerGrace, Now: s.Now, CountedNow: s.CountedNow, WasOff: s.Server.Status.PowerState == v1alpha1.PowerStateOff}
 	l := s.Server.Status.Lifecycle
 	if l == nil {
 		return a

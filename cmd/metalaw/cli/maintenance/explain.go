@@ -27,8 +27,9 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "maintenance NAME [-n NAMESPACE]",
 		Short: "Say what a maintenance asks for, why it waits, what is done, and what ends it",
-		Long: "Shows what is stored of a ServerMaintenance. It shows what the maintenance asks for, the condition that says why it waits, " +
-			"and the maintenances that hold its server or wait for it. It shows whether the holder of the server was asked and has " +
+		Long: "Shows what is stored of a ServerMaintenance. It shows what the maintenance asks for, and the condition that says why it " +
+			"waits. It shows everything in its way, with the servers that fill a limit, and the maintenances that hold its server or " +
+			"wait for it. It shows whether the holder of the server was asked and has " +
 			"approved, who made the maintenance, and the rights that it takes. It shows the windows of the policy in force, what is done " +
 			"while it holds the server, and what ends it.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
@@ -64,6 +65,8 @@ type explanation struct {
 	Granted *said `json:"granted,omitempty"`
 	Served  *said `json:"served,omitempty"`
 	Overdue *said `json:"overdue,omitempty"`
+	// Obstacles are everything that it waits for now; empty where it does not wait, or where that is not known.
+	Obstacles []obstacle `json:"obstacles,omitempty"`
 	// GrantedAt is when the server was handed over; nil where it was not.
 	GrantedAt *time.Time `json:"grantedAt,omitempty"`
 	// Machine is the server as it is stored; nil where it does not exist or cannot be seen.

@@ -26,6 +26,7 @@ func (e *explanation) text(t *terminal.Terminal) {
 	t.Field("Asks for", e.asksWords())
 	t.Field("Because", e.Asks.Reason)
 	t.Field("Granted", e.Granted.words(t))
+	obstaclesText(t, e.Obstacles)
 	t.Field("Served", e.Served.words(t))
 	if e.Overdue != nil && e.Overdue.Status == "True" {
 		t.Field("Overdue", e.Overdue.words(t))
@@ -48,6 +49,19 @@ func (e *explanation) text(t *terminal.Terminal) {
 	t.Field("Force off", e.ForceOff)
 	t.Field("Ends", e.Ends)
 	t.Notes(e.Notes)
+}
+
+// obstaclesText names everything in the way, where the condition does not say it all.
+func obstaclesText(t *terminal.Terminal, all []obstacle) {
+	for i := range all {
+		o := &all[i]
+		if len(all) > 1 || len(o.Servers) > 0 {
+			t.Field("In the way", o.words())
+		}
+		if len(o.Servers) > 0 {
+			t.Field("Filled by", strings.Join(o.Servers, ", "))
+		}
+	}
 }
 
 // stateWords is the state, or that the manager has not given it one.

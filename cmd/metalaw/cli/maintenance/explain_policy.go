@@ -47,7 +47,7 @@ func inForce(ctx context.Context, c client.Reader, notes *[]string) (*setting.Po
 	return nil, "", nil
 }
 
-// readWindow asks the windows of the policy in force.
+// readWindow asks the policy in force: its windows, and then everything else.
 func (e *explanation) readWindow(ctx context.Context, c client.Reader, of scene, now time.Time) error {
 	if of.server == nil || !waits(of.ServerMaintenance) {
 		return nil
@@ -62,7 +62,8 @@ func (e *explanation) readWindow(ctx context.Context, c client.Reader, of scene,
 		o.Claims = []v1alpha1.ServerClaim{*of.claim}
 	}
 	e.Window = windowOf(&o, revision)
-	return nil
+	e.Obstacles, err = readObstacles(ctx, c, maintenance.Objects{Now: now, Setting: policy}, of, &e.Notes)
+	return err
 }
 
 // windowOf is what the windows say to the one maintenance of some objects.

@@ -69,6 +69,8 @@ func TestAMaintenanceIsExplained(t *testing.T) {
 Asks for:    server node-1, policy Enforced, priority 10; boot of registry.example/flash:1 with Ignition of Secret flash-ignition; power On; light Blinking; for about 45m
 Because:     BIOS 2.9
 Granted:     no, since 2m (WaitsForApproval): claim shop/web has not approved
+In the way:  ServerNotReady: No maintenance begins on the server now: its lifecycle has not begun.
+In the way:  WaitsForApproval: The holder of claim shop/web is to approve by label metal.ironcore.dev/maintenance-approved.
 Server:      node-1 is Reserved, power On
 Beside it:   ops/b: WaitsForApproval: claim shop/web has not approved (OwnerApproval, priority 0)
 Claim:       shop/web holds the server
@@ -81,6 +83,10 @@ Ends:        ` + deletes + "\n"},
 
 Asks for:    server node-1, policy OwnerApproval, priority 0
 Granted:     no, since 2m (ServerHeld): ops/h holds it
+In the way:  ServerHeld: Maintenance ops/h holds the server. This one waits until it ends.
+In the way:  ServerNotReady: No maintenance begins on the server now: its lifecycle has not begun.
+In the way:  ApprovalOlder: The approval of claim shop/web is older than this maintenance. Take it away, and approve anew.
+In the way:  WindowClosed: Window nights is closed and opens at 2026-01-31T22:00Z.
 Server:      node-1 is Maintenance, power On
 Held by:     ops/h, InMaintenance since 5m; ServerGranted: approved by claim shop/web
 Claim:       shop/web holds the server

@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
@@ -65,6 +63,8 @@ type planned struct {
 	// Reason and Message say why it would not be granted; empty where it would.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Obstacles are everything in the way: now, or at the end of the horizon where it would not be granted.
+	Obstacles []obstacle `json:"obstacles,omitempty"`
 }
 
 // reasonAdmission is the reason of a maintenance that admission refuses. No condition has it.
@@ -187,18 +187,9 @@ func inOrder(a, b planned) int {
 // observe reads what grants depend on. A plan over a part of it would be wrong, so that a right that is missing ends it.
 func (p *plan) observe(ctx context.Context, c client.Client) (*maintenance.Objects, error) {
 	o := &maintenance.Objects{Now: p.now}
-	var servers v1alpha1.ServerList
-	var claims v1alpha1.ServerClaimList
-	var maintenances v1alpha1.ServerMaintenanceList
-	for _, one := range []struct {
-		list     client.ObjectList
-		resource string
-	}{{&servers, access.Servers}, {&claims, access.ServerClaims}, {&maintenances, access.Maintenances}} {
-		if err := c.List(ctx, one.list); err != nil {
-			return nil, access.Explain(err, "list", one.resource)
-		}
+	if resource, err := readAll(ctx, c, o); err != nil {
+		return nil, access.Explain(err, "list", resource)
 	}
-	o.Servers, o.Claims, o.Maintenances = servers.Items, claims.Items, maintenances.Items
 	var err error
 	if o.Setting, p.Revision, err = inForce(ctx, c, &p.Notes); err != nil {
 		return nil, err
@@ -206,17 +197,8 @@ func (p *plan) observe(ctx context.Context, c client.Client) (*maintenance.Objec
 	if o.Setting == nil {
 		return nil, errors.New(strings.Join(p.Notes, "; "))
 	}
-	control := &policyv1alpha1.FleetControl{}
-	switch err := c.Get(ctx, types.NamespacedName{Name: policyv1alpha1.FleetControlName}, control); {
-	case err == nil:
-		o.Control = control
-	case !apierrors.IsNotFound(err):
-		err = access.Missing(&p.Notes, err, "get", access.FleetControls, "the plan knows no freezes and budgets, because you cannot see them")
-		if err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
+	o.Control, err = readControl(ctx, c, &p.Notes)
+	return o, err
 }
 
 // take adds a maintenance of a file to the objects, or puts it in the place of a stored one. One that admission refuses is planned never.
@@ -275,7 +257,7 @@ func refusal(m *v1alpha1.ServerMaintenance) grant.Answer {
 
 func plannedOf(p *grant.Planned, file bool) planned {
 	one := planned{Namespace: p.Maintenance.Namespace, Name: p.Maintenance.Name, Server: p.Server, File: file, At: moment(p.At), Ends: moment(p.Ends),
-		Window: p.Window, Wave: p.Wave, Asks: p.Asks}
+		Window: p.Window, Wave: p.Wave, Asks: p.Asks, Obstacles: lists.Map(p.Obstacles, obstacleOf)}
 	if one.At == nil {
 		one.Reason, one.Message = p.Reason, p.Message
 	}
@@ -294,7 +276,7 @@ func (p *plan) text(t *terminal.Terminal) {
 		return
 	}
 	t.Table([]string{"WHEN", "UNTIL", "SERVER", "MAINTENANCE", "UNDER, OR WHY NOT"}, lists.Map(p.Maintenances, func(one *planned) []string {
-		return []string{p.when(one.At), clock(one.Ends), one.Server, one.name(), one.words()}
+		return []string{p.when(one.At), clock(one.Ends), one.Server, one.name(), one.words(p.now)}
 	}))
 	granted := len(p.Maintenances) - len(slices.DeleteFunc(slices.Clone(p.Maintenances), func(one planned) bool { return one.At != nil }))
 	t.Printf("\n%d of %d would be granted until %s under policy %s\n", granted, len(p.Maintenances), clock(&p.Until), terminal.Plain(p.Revision))
@@ -327,8 +309,11 @@ func (p *plan) when(at *time.Time) string {
 	return clock(at)
 }
 
-// words say under which window and wave it would be granted, or why it would not.
-func (one *planned) words() string {
+// words say under which window and wave it would be granted and what is in the way until then, or why it would not.
+func (one *planned) words(now time.Time) string {
+	if one.At == nil && len(one.Obstacles) > 1 {
+		return strings.Join(lists.Map(one.Obstacles, (*obstacle).words), " ")
+	}
 	if one.At == nil {
 		return cmp.Or(one.Reason, "unknown") + ": " + one.Message
 	}
@@ -341,6 +326,9 @@ func (one *planned) words() string {
 	}
 	if one.Asks {
 		words = append(words, "after the holder was asked")
+	}
+	if one.At.After(now) && len(one.Obstacles) > 0 {
+		words = append(words, "now in the way: "+strings.Join(lists.Map(one.Obstacles, (*obstacle).short), ", "))
 	}
 	return cmp.Or(strings.Join(words, ", "), "-")
 }

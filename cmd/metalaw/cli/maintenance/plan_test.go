@@ -75,17 +75,17 @@ func TestAPlanSaysWhenMaintenancesWouldBeGranted(t *testing.T) {
 		"those of a file, one after the other": {append(manyServers(), inForceWith(t, "[]", one, "[]")), theFile,
 			`WHEN                UNTIL               SERVER   MAINTENANCE     UNDER, OR WHY NOT
 now                 2026-01-31 13:00Z   n1       ops/f1 (file)   -
-2026-01-31 13:00Z   2026-01-31 14:00Z   n2       ops/f2 (file)   -
-2026-01-31 14:00Z   2026-01-31 15:00Z   n3       ops/f3 (file)   -
+2026-01-31 13:00Z   2026-01-31 14:00Z   n2       ops/f2 (file)   now in the way: LimitReached (n1)
+2026-01-31 14:00Z   2026-01-31 15:00Z   n3       ops/f3 (file)   now in the way: LimitReached (n1)
 
 3 of 3 would be granted until 2026-02-14 12:00Z under policy fleet-3
 note: passed over, because they are no ServerMaintenances: ConfigMap
 `, true},
 		"those of a file, in a window and waves": {append(manyServers(), inForceWith(t, atNight, "[]", "[{name: canary, matchLabels: {canary: \"true\"}, pause: 2h}]")), theFile,
 			`WHEN                UNTIL               SERVER   MAINTENANCE     UNDER, OR WHY NOT
-2026-01-31 22:00Z   2026-01-31 23:00Z   n1       ops/f1 (file)   window nights, wave canary
-2026-02-01 01:00Z   2026-02-01 02:00Z   n2       ops/f2 (file)   window nights
-2026-02-01 01:00Z   2026-02-01 02:00Z   n3       ops/f3 (file)   window nights
+2026-01-31 22:00Z   2026-01-31 23:00Z   n1       ops/f1 (file)   window nights, wave canary, now in the way: WindowClosed
+2026-02-01 01:00Z   2026-02-01 02:00Z   n2       ops/f2 (file)   window nights, now in the way: WaveWaits, WindowClosed
+2026-02-01 01:00Z   2026-02-01 02:00Z   n3       ops/f3 (file)   window nights, now in the way: WaveWaits, WindowClosed
 
 3 of 3 would be granted until 2026-02-14 12:00Z under policy fleet-3
 note: passed over, because they are no ServerMaintenances: ConfigMap
