@@ -35,6 +35,7 @@ func TestBMC(t *testing.T) {
 	stored := []client.Object{
 		inline("inline", "10.0.0.1", mac),
 		inline("six", "fd00::1", ""),
+		inline("nowhere", "", ""),
 		endpoint("e", "b0:7b:25:00:0a:01"), // at 10.0.0.7
 		referring("referring", "e"),
 	}
@@ -43,6 +44,7 @@ func TestBMC(t *testing.T) {
 		want          string
 	}{
 		"a place of its own passes":                       {after: inline("b", "10.0.0.2", "b0:7b:25:00:0a:02")},
+		"no address is no address of another's":           {after: inline("b", "", "")},
 		"the address of another is refused":               {after: inline("b", "10.0.0.1", ""), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
 		"the usual port written out is the same address":  {after: inline("b", "10.0.0.1", "", port(443)), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
 		"another port is another service":                 {after: inline("b", "10.0.0.1", "", port(8443))},
