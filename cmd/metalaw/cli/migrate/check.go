@@ -145,8 +145,10 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 	document := struct {
 		Policy  string    `json:"policy"`
 		Servers []planned `json:"servers"`
-		Notes   []string  `json:"notes,omitempty"`
-	}{f.policy, f.plan(), f.notes()}
+		// BMCsWithoutScheme are asked over https.
+		BMCsWithoutScheme []string `json:"bmcsWithoutScheme,omitempty"`
+		Notes             []string `json:"notes,omitempty"`
+	}{f.policy, f.plan(), f.withoutScheme(), f.notes()}
 	output.Show(t, document, func() {
 		rows := lists.Map(document.Servers, func(p *planned) []string {
 			return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Power, "-"), cmp.Or(p.Becomes, "-"),

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -215,10 +216,12 @@ func cluster(t *testing.T, withOurs bool, objects ...client.Object) client.Clien
 }
 
 func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
-	plain, trusted, open := v1alpha1.BMC{}, v1alpha1.BMC{}, v1alpha1.BMC{}
-	trusted.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: "ab"}
-	open.Spec.Protocol.Scheme = v1alpha1.ProtocolSchemeHTTP
-	f := &fleet{bmcs: []v1alpha1.BMC{plain, trusted, open}, bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
+	with := func(scheme v1alpha1.ProtocolScheme, trust *v1alpha1.BMCTrust) (b v1alpha1.BMC) {
+		b.Spec.Protocol.Scheme, b.Spec.Trust = scheme, trust
+		return b
+	}
+	f := &fleet{bmcs: []v1alpha1.BMC{with("https", nil), with("https", &v1alpha1.BMCTrust{CertificateSHA256: "ab"}), with("http", nil)},
+		bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
 	want := []string{"the manager verifies the certificates of BMCs (bmc.tls: verify), and 1 of 3 BMCs name none in spec.trust. " +
 		"It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts"}
 	if diff := cmp.Diff(want, f.notes()); diff != "" {
@@ -227,6 +230,29 @@ func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
 	f.bundle.Settings.BMCTLS = "insecure"
 	if got := f.notes(); got != nil {
 		t.Errorf("notes %q where nothing is verified", got)
+	}
+}
+
+func TestThePlanListsBMCsWithoutAScheme(t *testing.T) {
+	f := &fleet{bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "insecure"}}}}
+	add := func(name string, scheme v1alpha1.ProtocolScheme) {
+		b := v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		b.Spec.Protocol.Scheme = scheme
+		f.bmcs = append(f.bmcs, b)
+	}
+	add("c", "")
+	add("a", "http")
+	add("b", "")
+	want := []string{"the manager asks a BMC without spec.protocol.scheme over https. Set http in step 3 for each of these that speaks " +
+		"plain HTTP (2 of 3): b, c"}
+	if diff := cmp.Diff(want, f.notes()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for i := range 21 {
+		add(fmt.Sprintf("m%02d", i), "")
+	}
+	if got := f.notes()[0]; !strings.HasSuffix(got, "m17 and 3 more, which -o json lists") || len(f.withoutScheme()) != 23 {
+		t.Errorf("got %q, of %d", got, len(f.withoutScheme()))
 	}
 }
 
