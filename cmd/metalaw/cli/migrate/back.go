@@ -106,17 +106,23 @@ func (f *fleet) back(to release.Release) verdict {
 	return v
 }
 
-// checkBack judges one Server. A word on its BMC does not count: no release looks there.
-func (f *fleet) checkBack(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, to release.Release, v *verdict) {
+// checkServerWord judges a Server that is left alone, and says that it is. A word on its BMC does not count: no release looks there.
+func (f *fleet) checkServerWord(s *v1alpha1.Server, to release.Release, v *verdict) bool {
 	operation := s.Annotations[v1alpha1.OperationAnnotation]
 	switch bmc := f.holderOf(s); {
-	case to.Honours(release.Server, operation):
-		return
 	case v1alpha1.IsIgnore(operation):
 		v.checkWord(release.Server, s, s.Name, to)
-		return
 	case bmc != "":
 		v.need(s, to, "it is left alone only by the word on its BMC "+bmc+", and "+to.Name()+" looks for one on the Server")
+	default:
+		return false
+	}
+	return true
+}
+
+// checkBack judges one Server.
+func (f *fleet) checkBack(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, to release.Release, v *verdict) {
+	if f.checkServerWord(s, to, v) {
 		return
 	}
 	if restored.Marked(s) || restored.On(inv) != nil {
