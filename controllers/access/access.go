@@ -44,8 +44,8 @@ type Location struct {
 func Locate(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC) (Location, error) {
 	if inline := bmc.Spec.Access; inline != nil {
 		if inline.IP == "" {
-			return Location{}, &Error{v1alpha1.ReasonEndpointMissing, "the BMC has no address (spec.access.ip is empty), so that it is never asked; " +
-				"access is immutable: delete the BMC and create it with an address"}
+			return Location{}, &Error{v1alpha1.ReasonEndpointMissing, "the BMC has no address (spec.access.ip is empty), so " +
+				"that it is never asked; access is immutable: delete the BMC and create it with an address"}
 		}
 		return Location{IP: inline.IP, MACAddress: inline.MACAddress}, nil
 	}

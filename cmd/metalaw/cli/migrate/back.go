@@ -68,8 +68,8 @@ func readForBack(ctx context.Context, c client.Reader) (*fleet, error) {
 	return f, nil
 }
 
-// back finds what keeps a release of metal-operator from having the fleet: it does not know the mark Dirty, nor some states, and it
-// honours no word but its own.
+// back finds what keeps a release of metal-operator from having the fleet: it does not know the mark Dirty, nor some
+// states, and it honours no word but its own.
 func (f *fleet) back(to release.Release) verdict {
 	v := verdict{Findings: []finding{}}
 	if !f.ours {
@@ -95,25 +95,28 @@ func (f *fleet) back(to release.Release) verdict {
 	}
 	for name, inv := range f.inventories {
 		if restored.On(inv) != nil && !stands[name] {
-			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is in doubt after a restore and has no Server; metal-operator offers it if a "+
-				"BMC of its shows it", name))
+			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is in doubt after a restore and has no Server; "+
+				"metal-operator offers it if a BMC of its shows it", name))
 		}
 		if policies.KeptDirty(inv) && !stands[name] {
-			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is Dirty and has no Server; metal-operator offers it if a BMC of its shows it", name))
+			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is Dirty and has no Server; "+
+				"metal-operator offers it if a BMC of its shows it", name))
 		}
 	}
 	v.sort()
 	return v
 }
 
-// checkServerWord judges a Server that is left alone, and says that it is. A word on its BMC does not count: no release looks there.
+// checkServerWord judges a Server that is left alone, and says that it is. A word on its BMC does not count: no release
+// looks there.
 func (f *fleet) checkServerWord(s *v1alpha1.Server, to release.Release, v *verdict) bool {
 	operation := s.Annotations[v1alpha1.OperationAnnotation]
 	switch bmc := f.holderOf(s); {
 	case v1alpha1.IsIgnore(operation):
 		v.checkWord(release.Server, s, s.Name, to)
 	case bmc != "":
-		v.need(s, to, "it is left alone only by the word on its BMC "+bmc+", and "+to.Name()+" looks for one on the Server")
+		v.need(s, to, "it is left alone only by the word on its BMC "+bmc+", and "+to.Name()+
+			" looks for one on the Server")
 	default:
 		return false
 	}
@@ -126,17 +129,20 @@ func (f *fleet) checkBack(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventor
 		return
 	}
 	if restored.Marked(s) || restored.On(inv) != nil {
-		v.add("server", s.Name, "it is in doubt since the cluster's store was restored, and metal-operator does not know that; "+
-			"compare it, then: metalaw restored --confirm %s", s.Name)
+		v.add("server", s.Name, "it is in doubt since the cluster's store was restored, and metal-operator does not "+
+			"know that; compare it, then: metalaw restored --confirm %s", s.Name)
 	}
-	dirty := policies.KeptDirty(inv) || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
+	l := s.Status.Lifecycle
+	dirty := policies.KeptDirty(inv) || l != nil && slices.Contains(l.Marks, policies.MarkDirty)
 	switch state := s.Status.State; {
-	case s.Status.Lifecycle == nil:
-		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first")
+	case l == nil:
+		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; "+
+			"let the manager take it over first")
 	case state == v1alpha1.StateDiscovery || state == v1alpha1.StateCleanup:
 		v.add("server", s.Name, "it is in %s; wait until it has left that state", state)
 	case dirty && state == v1alpha1.StateReserved && f.claimOf(s) == nil:
-		v.need(s, to, "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it")
+		v.need(s, to, "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and "+
+			"offer it")
 	case dirty && state != v1alpha1.StateReserved:
 		v.need(s, to, fmt.Sprintf("it is Dirty and in %s, and metal-operator may offer it", state))
 	case !to.Has(state):
@@ -160,7 +166,8 @@ func (f *fleet) holderOf(s *v1alpha1.Server) string {
 // need records that a Server must bear the word of the release. Another operation in its place is not overwritten.
 func (v *verdict) need(s *v1alpha1.Server, to release.Release, why string) {
 	if operation := s.Annotations[v1alpha1.OperationAnnotation]; operation != "" {
-		v.add("server", s.Name, "%s; the operation %s stands where the word belongs: wait until it has ended, or remove it", why, operation)
+		v.add("server", s.Name, "%s; the operation %s stands where the word belongs: wait until it has ended, or remove it",
+			why, operation)
 		return
 	}
 	v.add("server", s.Name, "%s; have it wiped, or run this with --write, which annotates it with %s=%s", why,
@@ -174,12 +181,13 @@ func (v *verdict) checkWord(kind release.Kind, o client.Object, name string, to 
 	if !v1alpha1.IsIgnore(value) || to.Honours(kind, value) {
 		return
 	}
-	v.add(string(kind), name, "it is left alone by %s=%s, which %s does not honour: it %s; run this with --write, which puts %s there",
-		v1alpha1.OperationAnnotation, value, to.Name(), to.Wrong(kind), to.Word())
+	v.add(string(kind), name, "it is left alone by %s=%s, which %s does not honour: it %s; run this with --write, "+
+		"which puts %s there", v1alpha1.OperationAnnotation, value, to.Name(), to.Wrong(kind), to.Word())
 	v.Words = append(v.Words, word{kind, name, to.Word()})
 }
 
-// store writes words on the objects as they were judged. The Servers come first: the word on a BMC may have held them until then.
+// store writes words on the objects as they were judged. The Servers come first: the word on a BMC may have held them
+// until then.
 func (f *fleet) store(ctx context.Context, c client.Writer, words []word) (written []string, failed []finding) {
 	words = slices.Clone(words)
 	slices.SortStableFunc(words, func(a, b word) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
@@ -198,8 +206,8 @@ func (f *fleet) store(ctx context.Context, c client.Writer, words []word) (writt
 		patch := client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{})
 		switch err := c.Patch(ctx, changed, patch, client.FieldOwner(access.FieldManager)); {
 		case apierrors.IsConflict(err):
-			failed = append(failed, finding{Kind: string(w.Kind), Name: w.Name, Message: "it changed meanwhile, and no word was written on it; " +
-				"run this again"})
+			failed = append(failed, finding{Kind: string(w.Kind), Name: w.Name,
+				Message: "it changed meanwhile, and no word was written on it; run this again"})
 		case err != nil:
 			failed = append(failed, finding{Kind: string(w.Kind), Name: w.Name, Message: "no word was written on it: " +
 				access.Explain(err, "patch", resource).Error()})

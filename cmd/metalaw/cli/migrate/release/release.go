@@ -43,14 +43,17 @@ type words struct {
 // onlyOurs are the states that no release has.
 var onlyOurs = []v1alpha1.ServerState{v1alpha1.StateObserving, v1alpha1.StateCleanup, v1alpha1.StateDecommissioned}
 
-// table has one row for each range of releases. A BMC's ignore-child is in no row: no release looks at the BMC of a Server for
-// a word, and a BMC with that word alone is reconciled.
+// table has one row for each range of releases. A BMC's ignore-child is in no row: no release looks at the BMC of a Server
+// for a word, and a BMC with that word alone is reconciled.
 var table = []words{
-	{first: 4, last: 6, word: "ignore-reconciliation", more: map[Kind][]string{BMC: {"ignore-child-and-self-reconciliation"}},
+	{first: 4, last: 6, word: "ignore-reconciliation",
+		more:    map[Kind][]string{BMC: {"ignore-child-and-self-reconciliation"}},
 		unknown: append(slices.Clone(onlyOurs), v1alpha1.StateParked),
 		source: "v0.6.2: api/v1alpha1/constants.go (OperationAnnotationIgnore), internal/controller/helper.go " +
-			"(shouldIgnoreReconciliation), internal/controller/server_controller.go (handleAnnotationOperations keeps an unknown word)"},
-	{first: 7, last: 7, word: "ignore", more: map[Kind][]string{BMC: {"ignore-child-and-self"}}, removes: true, unknown: onlyOurs,
+			"(shouldIgnoreReconciliation), internal/controller/server_controller.go (handleAnnotationOperations keeps an " +
+			"unknown word)"},
+	{first: 7, last: 7, word: "ignore", more: map[Kind][]string{BMC: {"ignore-child-and-self"}}, removes: true,
+		unknown: onlyOurs,
 		source: "v0.7.0: api/v1alpha1/constants.go (OperationAnnotationIgnore), internal/controller/helper.go " +
 			"(shouldIgnoreReconciliation), internal/controller/server_controller.go (rejectUnsupportedOperation)"},
 	{main: true, word: "ignore", removes: true, unknown: onlyOurs,
@@ -68,7 +71,7 @@ type Release struct {
 }
 
 // version is v0.N or v0.N.P, with or without the v.
-var version = regexp.MustCompile(`^v?0\.([0-9]{1,3})(\.[0-9]{1,3})?$`)
+var version = regexp.MustCompile(`^v?0\.(\d{1,3})(\.\d{1,3})?$`)
 
 // Parse finds the release that a version names. A version without a row is an error: its words are not known.
 func Parse(text string) (Release, error) {
@@ -83,7 +86,9 @@ func Parse(text string) (Release, error) {
 	if err != nil {
 		return Release{}, err
 	}
-	return find("v"+strings.TrimPrefix(text, "v"), func(w *words) bool { return !w.main && w.first <= minor && minor <= w.last })
+	return find("v"+strings.TrimPrefix(text, "v"), func(w *words) bool {
+		return !w.main && w.first <= minor && minor <= w.last
+	})
 }
 
 func find(name string, fits func(*words) bool) (Release, error) {
