@@ -113,7 +113,7 @@ const (
 	ReasonUnknownError = "UnknownError"
 	// ReasonSecretMissing: the BMCSecret does not exist or lacks a key.
 	ReasonSecretMissing = "SecretMissing"
-	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist.
+	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist, or spec.access has no address.
 	ReasonEndpointMissing = "EndpointMissing"
 	// ReasonTrustUnusable: what says by what the BMC's certificate is trusted cannot be read.
 	ReasonTrustUnusable = "TrustUnusable"
