@@ -73,17 +73,17 @@ help: ## Print this list.
 
 .PHONY: build
 build: ## Build every program into bin/.
-	go build -o $(BIN)/ ./cmd/... ./test/redfish-emulator
+	@.ci/go-build build -o $(BIN)/ -- ./cmd/... ./test/redfish-emulator
 
 .PHONY: demo
 demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the whole way on 20 emulated servers; DEMO_VM=1 takes two virtual ones, DEMO_ONCE=1 ends by itself.
-	go build -o $(BIN)/demo ./test/demo
+	@.ci/go-build demo -o $(BIN)/demo -- ./test/demo
 	DEMO_ONCE=$(DEMO_ONCE) DEMO_VM=$(DEMO_VM) exec $(BIN)/demo
 
 .PHONY: load
 load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= MAINTENANCES= INVENTORY= (docs/load.md).
 	@$(MAKE) control-plane build >&2
-	@go build -o $(BIN)/load ./test/load >&2
+	@.ci/go-build load -o $(BIN)/load -- ./test/load >&2
 	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
 	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --maintenances=$(MAINTENANCES) --inventory="$(INVENTORY)" $(LOADFLAGS)
 
@@ -222,7 +222,7 @@ $(BIN)/metalaw-image:
 ##@ Parts
 
 .PHONY: control-plane
-control-plane: ## Download or build etcd, kube-apiserver, kube-controller-manager and kubectl (once, at most seven minutes).
+control-plane: ## Download or build etcd, kube-apiserver and kubectl, and build their controllers (once, at most six minutes).
 	@test/controlplane/build.sh
 
 # What virtual machines need of Debian; on other systems the programs have to be there.

@@ -18,8 +18,11 @@ const (
 	FinalizerServerReadinessRule = "readiness.metal.ironcore.dev/cleanup-taints"
 )
 
-// OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
-const OperationAnnotation = "metal.ironcore.dev/operation"
+// The operation annotation.
+const (
+	// OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
+	OperationAnnotation = "metal.ironcore.dev/operation"
+)
 
 // Values of OperationAnnotation.
 const (
@@ -124,9 +127,12 @@ const (
 	MaintenanceRequestedLabel = "metal.ironcore.dev/maintenance-requested"
 )
 
-// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a Server
-// on which the rule does not act any more. Its value is "true".
-const BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
+// Annotations of readiness.metal.ironcore.dev.
+const (
+	// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a
+	// Server on which the rule does not act any more. Its value is "true".
+	BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
+)
 
 // Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
 const (
@@ -298,8 +304,11 @@ const (
 	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
 
-// IgnitionUntilFirstSign is a value of BootIgnitionAnnotation: the ignition is served until the condition BootStateReceived is true.
-const IgnitionUntilFirstSign = "UntilFirstSign"
+// Values of BootIgnitionAnnotation.
+const (
+	// IgnitionUntilFirstSign serves the ignition until the condition BootStateReceived is true.
+	IgnitionUntilFirstSign = "UntilFirstSign"
+)
 
 // Values of BootPurposeAnnotation.
 const (
