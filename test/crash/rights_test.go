@@ -39,6 +39,8 @@ var rare = map[right]string{
 	"patch events.events.k8s.io":                        "an event that repeats is counted",
 	"delete leases.coordination.k8s.io":                 "a manager that ends in order takes its own away, and the leader that of one that was killed long ago",
 	"get secrets":                                       "the Secret of a boot that another process of the manager made",
+	"get configmaps":                                    "admission reads a bundle's head and parts past the cache, and the run's has no parts",
+	"patch policyrevisions.policy.metalaw.dev":          "a promotion of a revision that is stored already",
 	"delete policyrevisions.policy.metalaw.dev":         "revisions that nothing uses any more, of which the run has none",
 	"get sanitizationrecords.policy.metalaw.dev":        "a manager that died between the record of a wipe and the end of the wipe left one",
 	"patch serverreadinessrules.metal.ironcore.dev":     "the finalizer of a readiness rule, of which the run has none",
