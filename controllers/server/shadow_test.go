@@ -75,7 +75,7 @@ func TestAShadowIsComparedAndDoesNothing(t *testing.T) {
 				if diff := cmp.Diff(c.want, s.seen); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
-				if got := lifecycleText(w.server()); got != "Available 7 default-1.2.0" {
+				if got := lifecycleText(w.server()); got != "Available 7 default" {
 					t.Errorf("it is %s", got)
 				}
 				m.wants(t, "meanwhile")
