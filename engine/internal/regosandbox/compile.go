@@ -101,7 +101,6 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 	}
 	found = append(found, checkReferences(compiler)...)
 	found = append(found, checkEntrypoints(spec, compiler, modules)...)
-	found = append(found, checkMessages(spec, compiler)...)
 	found = append(found, checkPatterns(compiler, modules)...)
 	if !found.HasErrors() { // a rule that is mended may ask for others
 		found = append(found, checkUse(spec, compiler)...)
