@@ -22,10 +22,13 @@ import (
 // drawMembers are claims of one gang that ask for different racks, sizes and names.
 func drawMembers(r *rapid.T, spreads []string) []Member {
 	members := make([]Member, rapid.IntRange(2, 4).Draw(r, "members"))
+	same, text := rapid.Bool().Draw(r, "same"), ""
 	for i := range members {
-		text := rapid.SampledFrom(spreads).Draw(r, "spread") + fmt.Sprintf("gang: {name: g, size: %d}\n", len(members)) +
-			rapid.SampledFrom([]string{"", `where: server.rack == "r1"`, `where: server.rack != "r1"`, `where: server.rack == "r4" || server.name == "s05"`,
-				`where: server.labels["size"] == "m"`}).Draw(r, "placement")
+		if i == 0 || !same {
+			text = rapid.SampledFrom(spreads).Draw(r, "spread") + fmt.Sprintf("gang: {name: g, size: %d}\n", len(members)) +
+				rapid.SampledFrom([]string{"", `where: server.rack == "r1"`, `where: server.rack != "r1"`,
+					`where: server.rack == "r4" || server.name == "s05"`, `where: server.labels["size"] == "m"`}).Draw(r, "placement")
+		}
 		members[i].Claim = &v1alpha1.ServerClaim{}
 		members[i].Claim.Namespace, members[i].Claim.Name = "team", fmt.Sprint("m", i)
 		members[i].Claim.Annotations = map[string]string{v1alpha1.PlacementAnnotation: text}
@@ -139,7 +142,7 @@ func ordersFor(could [][]string, racks map[string]string, counts []map[string]in
 	return false
 }
 
-func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
+func TestASpreadGangWhoseMembersAskForTheSameIsServedWhereBruteForceFindsAWay(t *testing.T) {
 	policy := compiled(t, rules)
 	for name, spreads := range map[string][]string{
 		"all spread alike":       {"spread: {key: rack}\n"},
@@ -173,7 +176,7 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 					p, _ := policies.PlacementOf(m.Claim)
 					could, left, apart = append(could, allowed(t, policy, m, servers)), append(left, i), append(apart, p.Spread())
 					counts = append(counts, placesOf(p, feasible))
-					alike = alike && apart[i] != nil && apart[i].MaxSkew == apart[0].MaxSkew && maps.Equal(counts[i], counts[0])
+					alike = alike && m.Claim.Annotations[v1alpha1.PlacementAnnotation] == members[0].Claim.Annotations[v1alpha1.PlacementAnnotation]
 				}
 				want := ordersFor(could, racks, counts, apart, left, nil)
 				if want {
@@ -191,25 +194,35 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 	}
 }
 
-// Only the last order of all serves them: the one in r1 has to stand there before the others, and each of them before the next.
-func TestASpreadGangIsServedThoughOnlyTheMatchingFindsAWay(t *testing.T) {
-	var servers []v1alpha1.Server
-	var members []Member
-	for i := range 12 {
-		rack := fmt.Sprintf("r%02d", i)
-		servers = append(servers, free("s"+rack, func(s *v1alpha1.Server) { s.Annotations = map[string]string{policies.RackMetadata: rack} }))
-		c := member(fmt.Sprintf("m%02d", i), "12")
-		c.Annotations[v1alpha1.PlacementAnnotation] += "\nspread: {key: rack}\n"
-		members = append(members, Member{Claim: c})
+// The first takes the only server of the second. Without spread it would make way.
+func TestASpreadGangWhoseMembersAskForDifferentServersMayWait(t *testing.T) {
+	inRack := func(name, rack string) v1alpha1.Server {
+		return free(name, func(s *v1alpha1.Server) { s.Annotations = map[string]string{policies.RackMetadata: rack} })
 	}
-	// Each takes the first rack that is free, and may not have those behind its own: the last one chooses first in the only way.
-	policy := compiled(t, "package metalaw.selection\n\nallow if input.candidate.rack <= limit\n\n"+
-		"limit := sprintf(\"r%s\", [object.get(input.claim.labels, \"last\", \"\")])\n")
-	for i := range members {
-		members[i].Claim.Labels = map[string]string{"last": fmt.Sprintf("%02d", 11-i)}
-	}
-	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.claimed() != 12 {
-		t.Errorf("complete %v, %v", served.Complete, err)
+	servers := []v1alpha1.Server{inRack("a", "r1"), inRack("b", "r2")}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
+	for name, c := range map[string]struct {
+		spread, first, second string
+		complete              bool
+		short                 string
+	}{
+		"without spread it makes way":       {"", "", "\nwhere: server.name == \"a\"", true, ""},
+		"with spread the gang waits":        {"\nspread: {key: rack}", "", "\nwhere: server.name == \"a\"", false, "m1"},
+		"in another order it is served":     {"\nspread: {key: rack}", "\nwhere: server.name == \"a\"", "", true, ""},
+		"members that ask for the same get": {"\nspread: {key: rack}", "", "", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := []Member{{Claim: member("m0", "2")}, {Claim: member("m1", "2")}}
+			for i, text := range []string{c.first, c.second} {
+				members[i].Claim.Annotations[v1alpha1.PlacementAnnotation] += c.spread + text
+			}
+			served, err := Serve(t.Context(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+			if err != nil || served.Complete != c.complete {
+				t.Fatalf("complete %v, %v", served.Complete, err)
+			}
+			if !c.complete && served.Answers[0].Lacking != c.short {
+				t.Errorf("%q is told to lack a server, want %q", served.Answers[0].Lacking, c.short)
+			}
+		})
 	}
 }

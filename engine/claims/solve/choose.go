@@ -44,8 +44,6 @@ type pick struct {
 	Result
 	// from is the ranking that the server, or its absence, follows from.
 	from *ranking
-	// turn is when the server was chosen among the members of the gang.
-	turn int
 }
 
 // has says that the claim has a server, by what is written or by what is chosen.
