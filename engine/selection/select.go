@@ -80,8 +80,8 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 			}
 		}
 		if l.isNative(candidate) {
-			if v, score := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
-				count.verdict(v, score, candidate)
+			if v := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
+				count.verdict(v, candidate)
 				continue
 			}
 		}
@@ -206,12 +206,12 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 		return j, false
 	}
 	at := l.places.of(candidate)
-	v, score := l.native.verdict(l.scratch, at, candidate)
+	v := l.native.verdict(l.scratch, at, candidate)
 	if v.unsure {
 		return j, false
 	}
 	if j.Allowed = v.allowed; j.Allowed {
-		j.Score = score
+		j.Score = v.score
 		return j, true
 	}
 	j.Lasting = v.lasting
