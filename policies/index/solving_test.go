@@ -146,3 +146,12 @@ func judged(t testing.TB, fleet *index.Index, policy solve.Policy, c *v1alpha1.S
 	}
 	return a
 }
+
+func compiled(t *testing.T, text string) *selection.Policy {
+	t.Helper()
+	p, found := selection.Compile(map[string][]byte{"selection.rego": []byte(text)})
+	if p == nil {
+		t.Fatal(found)
+	}
+	return p
+}
