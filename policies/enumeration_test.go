@@ -324,7 +324,7 @@ func agesOf(t *testing.T, l *lifecycle.Lifecycle, state engine.State) []engine.V
 	return ages
 }
 
-// lastDeadline is when the state is left whatever else is true; 0 where there is no such deadline.
+// lastDeadline is when the state is left for all other facts; 0 where there is no such deadline.
 func lastDeadline(t *testing.T, l *lifecycle.Lifecycle, state engine.State) time.Duration {
 	t.Helper()
 	for _, e := range l.Edges() {

@@ -225,7 +225,7 @@ func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *claims.C
 	}
 }
 
-// checkLasting: what keeps the claim from a server for ever is told, whatever else is in the way.
+// checkLasting: what keeps the claim from a server for ever is told, also if more is in the way.
 func checkLasting(r *rapid.T, c *claims.Claim, servers []server, verdicts []solve.Verdict) {
 	for _, v := range verdicts {
 		at := slices.IndexFunc(servers, func(s server) bool { return s.Name == v.Name })

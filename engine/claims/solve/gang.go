@@ -34,7 +34,7 @@ func (s *solver) gang(some []*claims.Claim) []Result {
 	return all
 }
 
-// barredGang refuses the members of a gang whatever servers there are; nil where it does not.
+// barredGang refuses the members of a gang for which no servers would do; nil otherwise.
 func (s *solver) barredGang(some []*claims.Claim) []Result {
 	name, members := some[0].GangName(), s.membersOf(some)
 	if reason, why := s.assembled(some[0], members); why != "" {
@@ -101,7 +101,7 @@ func (s *Snapshot) membersOf(some []*claims.Claim) []*claims.Claim {
 	return all
 }
 
-// assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.
+// assembled says why a gang cannot be given servers of any fleet; empty where it can.
 func (s *Snapshot) assembled(one *claims.Claim, members []*claims.Claim) (reason, why string) {
 	sizes, lost := make([]int64, len(members)), 0
 	for i, c := range members {

@@ -67,9 +67,9 @@ func (m *match) begin(most int64) (limited bool) {
 	return false
 }
 
-// listedFor are the servers of a member, the best first: of every alternative, and not only of the first. The
-// policy is asked once for members that it cannot tell apart, whatever their placements are. Where it fails it is asked about those alone
-// that the placement accepts.
+// listedFor are the servers of a member, the best first: of every alternative, and not only of the first. The policy is
+// asked once for members that it cannot tell apart, also if their placements differ. Where it fails it is asked about
+// those alone that the placement accepts.
 func (m *match) listedFor(c *claims.Claim) []*index.Entry {
 	if c.Invalid != "" || c.Unplaced != "" {
 		return nil

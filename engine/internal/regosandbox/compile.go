@@ -32,7 +32,7 @@ const (
 	CodeEntrypoint = "rego-entrypoint"
 	// CodeUnusedRule: nothing asks for a rule.
 	CodeUnusedRule = "rego-unused-rule"
-	// CodeUnknownData: a reference names a rule that nobody defines.
+	// CodeUnknownData: a reference names a rule that no file defines.
 	CodeUnknownData = "rego-unknown-data"
 	// CodeLimit: the files are larger than metalaw reads.
 	CodeLimit = "rego-limit"
