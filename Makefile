@@ -179,7 +179,8 @@ test-model: control-plane build ## Do random things to a whole fleet for TIME=10
 	seed=$(SEED); MODEL=$(TIME) SEED=$${seed:-$$(date +%s)} go test -timeout 0 -count 1 -v $(TESTFLAGS) -run TestModel ./test/model
 
 .PHONY: test-properties
-test-properties: ## Try every property of the unit tests with CHECKS=2000 random inputs instead of 100.
+test-properties: ## Try every property of the unit tests with CHECKS=2000 random inputs instead of 100, and each decision of all shipped bundles.
+	PROPERTIES=all go test -timeout 0 -count 1 $(TESTFLAGS) -run EveryDecision ./policies
 	go test -timeout 0 $(TESTFLAGS) $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!test' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
 
 .PHONY: test-race

@@ -26,7 +26,7 @@ import (
 //	-- NAME: repeat N --   the content, N times
 //	-- want --             what is found, one finding in a line
 //
-// The comment before the first file says what somebody did.
+// The comment before the first file says what the author did.
 type Archive struct {
 	// Name is the archive's file, without folder and ending.
 	Name string

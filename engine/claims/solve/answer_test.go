@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package index_test
+package solve_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies"
 )
 
 const rules = `package metalaw.selection
@@ -34,111 +29,90 @@ score := count(input.candidate.labels) + object.get(input.fleet.claimedByRack, i
 	10 * object.get(input.fleet.namespaceByRack, input.candidate.rack, 0) + 100 * object.get(input.fleet.freeByRack, input.candidate.rack, 0)
 `
 
-func compiled(t *testing.T, text string) *selection.Policy {
-	t.Helper()
-	p, found := selection.Compile(map[string][]byte{"selection.rego": []byte(text)})
-	if p == nil {
-		t.Fatal(found)
-	}
-	return p
-}
-
 // drawServers are servers in all the ways in which one can be out of reach.
-func drawServers(r *rapid.T) []v1alpha1.Server {
+func drawServers(r *rapid.T) []server {
 	of := func(words ...string) string { return rapid.SampledFrom(words).Draw(r, "word") }
-	servers := make([]v1alpha1.Server, rapid.SampledFrom([]int{0, 3, 6, 9, 12, 12}).Draw(r, "servers"))
+	servers := make([]server, rapid.SampledFrom([]int{0, 3, 6, 9, 12, 12}).Draw(r, "servers"))
 	for i := range servers {
+		servers[i] = free(fmt.Sprintf("s%02d", (i*5)%12), inRack(of("r1", "r2", "r3", "r4")))
 		s := &servers[i]
-		s.Name = fmt.Sprintf("s%02d", (i*5)%12)
-		s.Labels = map[string]string{"size": of("s", "m", "m"), "rack": of("r1", "r2", "r3", "r4")}
-		s.Annotations = map[string]string{policies.RackMetadata: s.Labels["rack"]}
-		s.Status.State, s.Status.PowerState = v1alpha1.StateAvailable, v1alpha1.PowerStateOff
+		s.Labels = map[string]string{"size": of("s", "m", "m"), "rack": s.rack}
 		if rapid.IntRange(0, 1).Draw(r, "trouble") > 0 {
 			continue // enough have to be free for a ranking
 		}
-		s.Status.State = v1alpha1.ServerState(of("Available", "Available", "Available", "Reserved"))
-		s.Status.PowerState = v1alpha1.PowerState(of("Off", "Off", "Off", "On", ""))
-		s.Spec.Unclaimable = rapid.IntRange(0, 5).Draw(r, "cordoned") == 0
+		s.State = of("Available", "Available", "Available", "Reserved")
+		s.Power = of("Off", "Off", "Off", "On", "")
+		s.Unclaimable = rapid.IntRange(0, 5).Draw(r, "cordoned") == 0
 		if holder := of("", "", "a", "b"); holder != "" {
-			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: holder + s.Name}
-			s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-" + holder + s.Name
+			s.Claimed = true
+			s.holder = claims.Holder{Claim: claims.Key{Namespace: "team", Name: holder + s.Name}, UID: "uid-" + holder + s.Name}
 		}
 		if rapid.IntRange(0, 4).Draw(r, "tainted") == 0 {
-			s.Spec.Taints = []v1alpha1.Taint{{Key: "dedicated", Value: "x", Effect: "NoBind"}}
+			s.Taints = []selection.Taint{{Key: "dedicated", Value: "x", Effect: "NoBind"}}
 		}
 	}
 	return servers
 }
 
-func drawClaim(r *rapid.T) *v1alpha1.ServerClaim {
-	c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine", Labels: map[string]string{"app": "web"}}}
-	switch rapid.IntRange(0, 9).Draw(r, "asks") {
-	case 0:
-		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "m"}}
-	case 1:
-		c.Spec.ServerRef = &corev1.LocalObjectReference{Name: "s05"}
-	}
-	if rapid.Bool().Draw(r, "tolerates") {
-		c.Spec.Tolerations = []v1alpha1.Toleration{{Key: "dedicated", Operator: v1alpha1.TolerationOpExists}}
-	}
+func drawClaim(t *testing.T, r *rapid.T) *claims.Claim {
 	text := rapid.SampledFrom([]string{"", `where: server.rack != "r1"`, `where: server.labels["rack"] == "r1" || 1 / server.cores > 0`,
 		"alternatives:\n- where: server.rack == \"r4\"\n- selector: {matchLabels: {size: m}}\n- {}\npreferred:\n- {weight: 7, where: server.rack == \"r1\"}",
 		"alternatives:\n- where: server.rack == \"r1\"\n- {}",
 		"preferred:\n- {weight: -9, where: server.rack == \"r4\"}", "spread: {key: rack, claims: {matchLabels: {app: web}}}",
 		"spread: {key: rack, maxSkew: 2, claims: {matchLabels: {app: web}}}\npreferred:\n- {weight: 9, where: server.rack == \"r4\"}"}).Draw(r, "placement")
-	if text != "" {
-		c.Annotations = map[string]string{v1alpha1.PlacementAnnotation: text}
-	}
-	return c
+	return claim(t, "mine", text, func(c *claims.Claim) {
+		c.Labels = map[string]string{"app": "web"}
+		switch rapid.IntRange(0, 9).Draw(r, "asks") {
+		case 0:
+			c.Spec.Selector = &selection.Selector{MatchLabels: map[string]string{"size": "m"}}
+		case 1:
+			c.ServerRef, c.Spec.ServerRef = "s05", "s05"
+		}
+		if rapid.Bool().Draw(r, "tolerates") {
+			c.Spec.Tolerations = []selection.Toleration{{Key: "dedicated", Operator: "Exists"}}
+		}
+	})
 }
 
 // drawHolders are the claims that hold the servers, of which some count for a spread.
-func drawHolders(r *rapid.T, servers []v1alpha1.Server) []v1alpha1.ServerClaim {
-	var claims []v1alpha1.ServerClaim
-	for i := range servers {
-		if ref := servers[i].Spec.ServerClaimRef; ref != nil {
-			claims = append(claims, v1alpha1.ServerClaim{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: ref.Name, UID: types.UID("uid-" + ref.Name),
-					Labels: map[string]string{"app": rapid.SampledFrom([]string{"web", "db"}).Draw(r, "app")}},
-				Spec: v1alpha1.ServerClaimSpec{ServerRef: &corev1.LocalObjectReference{Name: servers[i].Name}}})
+func drawHolders(t *testing.T, r *rapid.T, servers []server) []*claims.Claim {
+	var all []*claims.Claim
+	for _, s := range servers {
+		if s.Claimed {
+			all = append(all, claim(t, s.holder.Claim.Name, "", func(c *claims.Claim) {
+				c.Labels, c.ServerRef = map[string]string{"app": rapid.SampledFrom([]string{"web", "db"}).Draw(r, "app")}, s.Name
+			}))
 		}
 	}
-	return claims
+	return all
 }
 
 // bruteForce goes the way that package placement describes, with no help from the code under test.
-func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim, servers []v1alpha1.Server, claims []v1alpha1.ServerClaim) (
+func bruteForce(t *testing.T, policy *selection.Policy, c *claims.Claim, servers []server, holders []*claims.Claim) (
 	ranked []selection.Ranked, counts map[string]int,
 ) {
 	t.Helper()
-	spec, err := policies.ClaimSpecOf(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, found := policies.PlacementOf(c)
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
-	}
+	spec, p := c.Spec, c.Placement
 	counts = map[string]int{}
 	fleet := selection.Fleet{Now: 1, Total: int64(len(servers)), TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{},
 		FreeByRack: map[string]int64{}, NamespaceByRack: map[string]int64{}}
 	var free, matching []selection.Candidate
 	for i := range servers {
-		s, facts := &servers[i], policies.CandidateOf(&servers[i], policies.Hardware{})
+		s, facts := &servers[i], servers[i].Candidate()
 		fleet.TotalByRack[facts.Rack]++
-		if s.Spec.ServerClaimRef != nil {
+		if s.Claimed {
 			fleet.Claimed++
 			fleet.ClaimedByRack[facts.Rack]++
-			if s.Spec.ServerClaimRef.Namespace == c.Namespace {
+			if s.holder.Claim.Namespace == c.Namespace {
 				fleet.NamespaceByRack[facts.Rack]++
 			}
-		} else if selection.Free(policies.ServerStateOf(s)) {
+		} else if selection.Free(s.ServerState) {
 			fleet.FreeByRack[facts.Rack]++
 		}
-		if ok, _, _ := selection.Feasible(spec, policies.ServerStateOf(s)); ok {
+		if ok, _, _ := selection.Feasible(spec, s.ServerState); ok {
 			matching = append(matching, facts)
 		}
-		if ok, code, _ := selection.Eligible(spec, policies.ServerStateOf(s)); ok {
+		if ok, code, _ := selection.Eligible(spec, s.ServerState); ok {
 			free = append(free, facts)
 		} else {
 			counts[code]++
@@ -146,10 +120,10 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 	}
 	places := placesOf(p, matching)
 	for i := range servers {
-		for k := range claims {
-			if ref := servers[i].Spec.ServerClaimRef; ref != nil && ref.Name == claims[k].Name && claims[k].Labels["app"] == "web" {
-				if _, known := places[policies.RackOf(&servers[i])]; known {
-					places[policies.RackOf(&servers[i])]++
+		for _, o := range holders {
+			if s := &servers[i]; s.holder.Claim.Name == o.Name && o.Labels["app"] == "web" {
+				if _, known := places[s.rack]; known {
+					places[s.rack]++
 				}
 			}
 		}
@@ -161,7 +135,7 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 			candidates = append(candidates, selection.NewCandidate(one))
 			extra[one.Name] = float64(p.Judge(&one).Score)
 		}
-		result, err := policy.Select(context.Background(), policies.SelectionClaimOf(c), candidates, fleet)
+		result, err := policy.Select(t.Context(), c.Asked, candidates, fleet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,10 +165,10 @@ func TestTheAnswerIsWhatBruteForceFinds(t *testing.T) {
 	for round := 0; round < 10 && slices.ContainsFunc(wanted, isMissing); round++ { // some of it is rare
 		rapid.Check(t, func(r *rapid.T) {
 			servers := drawServers(r)
-			claims := drawHolders(r, servers)
+			holders := drawHolders(t, r, servers)
 			for range 5 {
 				cases++
-				checkAnswer(t, r, policy, drawClaim(r), servers, claims, met)
+				checkAnswer(t, r, policy, drawClaim(t, r), servers, holders, met)
 			}
 		})
 	}
@@ -204,14 +178,14 @@ func TestTheAnswerIsWhatBruteForceFinds(t *testing.T) {
 }
 
 // checkAnswer holds the answer about one claim against brute force, and notes what was met.
-func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *v1alpha1.ServerClaim, servers []v1alpha1.Server, claims []v1alpha1.ServerClaim,
+func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *claims.Claim, servers []server, holders []*claims.Claim,
 	met map[string]int,
 ) {
 	t.Helper()
-	ranked, counts := bruteForce(t, policy, c, servers, claims)
-	got, err := Judge(context.Background(), policy, c, 0, FleetOf(servers, nil, claims, time.Unix(1, 0)))
-	if err != nil || got.Failed != nil {
-		r.Fatal(err, got.Failed)
+	ranked, counts := bruteForce(t, policy, c, servers, holders)
+	got := question{policy: policy, servers: servers, others: holders}.serve(t, c).answers[0]
+	if got.Failed != nil {
+		r.Fatal(got.Failed)
 	}
 	var have []selection.Ranked
 	fits := 0
@@ -251,16 +225,12 @@ func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *v1alpha1
 	}
 }
 
-// checkLasting: what keeps the claim from a server for ever is told, whatever else is in the way.
-func checkLasting(r *rapid.T, c *v1alpha1.ServerClaim, servers []v1alpha1.Server, verdicts []Verdict) {
-	spec, err := policies.ClaimSpecOf(c)
-	if err != nil {
-		r.Fatal(err)
-	}
+// checkLasting: what keeps the claim from a server for ever is told, also if more is in the way.
+func checkLasting(r *rapid.T, c *claims.Claim, servers []server, verdicts []solve.Verdict) {
 	for _, v := range verdicts {
-		at := slices.IndexFunc(servers, func(s v1alpha1.Server) bool { return s.Name == v.Name })
-		ok, code, _ := selection.Feasible(spec, policies.ServerStateOf(&servers[at]))
-		if told := slices.ContainsFunc(v.Reasons, func(reason Reason) bool { return reason.Code == code }); !ok && !told {
+		at := slices.IndexFunc(servers, func(s server) bool { return s.Name == v.Name })
+		ok, code, _ := selection.Feasible(c.Spec, servers[at].ServerState)
+		if told := slices.ContainsFunc(v.Reasons, func(reason solve.Reason) bool { return reason.Code == code }); !ok && !told {
 			r.Errorf("%s is never to be had because of %s: %+v", v.Name, code, v.Reasons)
 		}
 	}
@@ -269,4 +239,41 @@ func checkLasting(r *rapid.T, c *v1alpha1.ServerClaim, servers []v1alpha1.Server
 // prefers says that a server is first because of what the claim would rather have: no policy of these tests scores so far apart.
 func prefers(ranked []selection.Ranked) bool {
 	return len(ranked) > 1 && ranked[0].Score-ranked[len(ranked)-1].Score >= 7
+}
+
+// placesOf are the places of the servers that a placement accepts, each with 0; nil where it is not spread.
+func placesOf(p *placement.Placement, all []selection.Candidate) map[string]int64 {
+	spread := p.Spread()
+	if spread == nil {
+		return nil
+	}
+	counts := map[string]int64{}
+	for i := range all {
+		if place := spread.Place(&all[i]); place != "" && p.Judge(&all[i]).Accepted {
+			counts[place] = 0
+		}
+	}
+	return counts
+}
+
+// grouped are the servers that a placement accepts with these counts of its places, by alternative. It counts the others by code.
+func grouped(p *placement.Placement, all []selection.Candidate, places map[string]int64, rejected map[string]int) [][]selection.Candidate {
+	groups := make([][]selection.Candidate, p.Alternatives())
+	for _, one := range all {
+		j, code := p.Judge(&one), ""
+		if spread := p.Spread(); spread != nil {
+			if ok, _ := spread.Allows(spread.Place(&one), places); !ok {
+				code = placement.CodeSpread
+			}
+		}
+		switch {
+		case !j.Accepted:
+			rejected[j.Code]++
+		case code != "":
+			rejected[code]++
+		default:
+			groups[j.Alternative] = append(groups[j.Alternative], one)
+		}
+	}
+	return groups
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package index_test
+package solve_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
 )
 
 // halfOfEachZone is a policy that keeps half of each zone's servers free.
@@ -24,7 +21,7 @@ reject contains {"code": "zone-reserved", "message": "half of each zone is kept 
 }
 `
 
-// Nobody has what another member would take: it is what turns the other servers away that is to be told.
+// What one member would take is free. The others are told what turns the other servers away.
 func TestAMemberOfAGangThatIsShortIsToldWhatKeepsServersFromIt(t *testing.T) {
 	type told struct {
 		Counts           map[string]int
@@ -52,22 +49,19 @@ func TestAMemberOfAGangThatIsShortIsToldWhatKeepsServersFromIt(t *testing.T) {
 			{map[string]int{"placement": 3, "unclaimable": 1}, cordoned, ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			servers := []v1alpha1.Server{free("t0", func(s *v1alpha1.Server) { s.Spec.Unclaimable = true })}
+			servers := []server{free("t0", func(s *server) { s.Unclaimable = true })}
 			for i := range 3 {
-				servers = append(servers, free(fmt.Sprintf("s%d", i), func(s *v1alpha1.Server) { s.Labels[v1alpha1.ZoneLabel] = c.zone }))
+				servers = append(servers, free(fmt.Sprintf("s%d", i), func(s *server) { s.zone = c.zone }))
 			}
-			var members []Member
+			var members []*claims.Claim
 			for i, text := range c.places {
-				claim := member(fmt.Sprintf("db-%d", i), "2")
-				claim.Annotations[v1alpha1.PlacementAnnotation] += "\n" + text
-				members = append(members, Member{Claim: claim})
+				members = append(members, claim(t, fmt.Sprintf("db-%d", i), gang(2, text)))
 			}
-			before := FleetOf(servers, nil, nil, time.Unix(0, 0))
-			served, err := Serve(context.Background(), compiled(t, halfOfEachZone), bundle.Quota{}, members, before)
-			if err != nil || served.Complete || served.After != before {
-				t.Fatalf("%+v, %v", served, err)
+			got := question{policy: compiled(t, halfOfEachZone), servers: servers}.serve(t, members...)
+			if got.complete || got.bound != nil {
+				t.Fatalf("%+v", got)
 			}
-			for i, a := range served.Answers {
+			for i, a := range got.answers {
 				first := a.Verdicts[0]
 				got := told{a.Counts, first.Name + " " + first.Reasons[0].Code + ": " + first.Reasons[0].Message, a.Lacking}
 				if diff := gocmp.Diff(c.want[i], got); diff != "" || a.Fits != 0 || !a.Short {
