@@ -41,6 +41,10 @@ IDLE ?= 200s
 MAINTENANCES ?= 0
 INVENTORY ?=
 LOADFLAGS ?=
+# How many servers `make requests` counts, where it writes the counts, and the counts of another build to compare them with.
+SERVERS ?= 3
+COUNTS ?=
+AGAINST ?=
 # Which boot images `make probe-image` builds, and where; docs/images.md explains each variable.
 IMAGES ?= amd64,arm64,cloud
 IMAGE_OUT ?= bin/image
@@ -86,6 +90,11 @@ load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WE
 	@.ci/go-build load -o $(BIN)/load -- ./test/load >&2
 	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
 	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --maintenances=$(MAINTENANCES) --inventory="$(INVENTORY)" $(LOADFLAGS)
+
+.PHONY: requests
+requests: control-plane ## List what the manager asks for one server, with reasons: SERVERS= COUNTS= AGAINST= (docs/load.md).
+	@go build -o $(BIN)/requests ./test/requests >&2
+	@exec $(BIN)/requests --servers=$(SERVERS) --counts="$(COUNTS)" --against="$(AGAINST)"
 
 .PHONY: fmt
 fmt: $(TOOLS)/.built ## Format all Go code.

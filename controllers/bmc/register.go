@@ -13,11 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/tracking"
 )
 
@@ -61,7 +61,7 @@ func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
 
 // patch writes a server under the optimistic lock. A reconcile that lost a race looks again.
 func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
-	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := v.Client.Patch(ctx, after, mergepatch.Locked(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -108,7 +109,7 @@ func heeded(c *v1alpha1.ServerClaim) bool {
 // patchStatus writes the status of a claim by itself. The list of conditions is replaced as a whole, so that the optimistic
 // lock is what keeps the conditions of others.
 func (s *Subject) patchStatus(ctx context.Context, before, c *v1alpha1.ServerClaim) error {
-	return s.Client.Status().Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return s.Client.Status().Patch(ctx, c, mergepatch.Locked(before))
 }
 
 // claimChanges leaves out writes of status, which are our own.
