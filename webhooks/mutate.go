@@ -21,8 +21,8 @@ func (l *lookup) normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.E
 		return nil, nil
 	}
 	if mac != c.New.Spec.MACAddress {
-		warnings = []string{fmt.Sprintf("%s: it is stored as %s; write it so, or a GitOps tool sees a difference at each sync",
-			endpointMACPath, mac)}
+		warnings = []string{fmt.Sprintf(
+			"%s: it is stored as %s; write it so, or a GitOps tool sees a difference at each sync", endpointMACPath, mac)}
 		edits = append(edits, review.Edit{Op: "replace", Path: "/spec/macAddress", Value: mac})
 	}
 	row, known := l.bundles.Active().MACs.Lookup(mac)

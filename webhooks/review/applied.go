@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// WarnApplied warns of an operation that comes with an apply. The manager removes the annotation once the operation is done,
-// so that each sync of a GitOps tool asks for it again. A value that leaves the object alone stays, and may be applied.
+// WarnApplied warns of an operation that comes with an apply. The manager removes the annotation once the operation is
+// done, so that each sync asks for it again. A value that leaves the object alone stays, and may be applied.
 func WarnApplied[T any, P Pointer[T]](before, after *T, found *Findings) {
 	value, set := Written[T, P](before, after, v1alpha1.OperationAnnotation)
 	if !set || value == "" || v1alpha1.IsIgnore(value) || !appliesAnnotation(P(after), v1alpha1.OperationAnnotation) {
@@ -22,7 +22,7 @@ func WarnApplied[T any, P Pointer[T]](before, after *T, found *Findings) {
 		"Leave it out, and use kubectl annotate", AnnotationsPath.Key(v1alpha1.OperationAnnotation), value)
 }
 
-// appliesAnnotation says that an annotation is part of what a user applies, on the API server's side or on the client's.
+// appliesAnnotation says that an annotation is part of what a user applies, on the server's side or on the client's.
 func appliesAnnotation(o metav1.Object, name string) bool {
 	for _, m := range o.GetManagedFields() {
 		if m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil && ownsAnnotation(m.FieldsV1.Raw, name) {
