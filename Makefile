@@ -41,6 +41,10 @@ IDLE ?= 200s
 MAINTENANCES ?= 0
 INVENTORY ?=
 LOADFLAGS ?=
+# How many servers `make requests` counts, where it writes the counts, and the counts of another build to compare them with.
+SERVERS ?= 3
+COUNTS ?=
+AGAINST ?=
 # Which boot images `make probe-image` builds, and where; docs/images.md explains each variable.
 IMAGES ?= amd64,arm64,cloud
 IMAGE_OUT ?= bin/image
@@ -54,6 +58,9 @@ ARCHES ?= amd64
 PUSH ?=
 # The version that the programs tell, and the tag of the images.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The packages whose tests need nothing but Go.
+UNITS = $$(go list ./... | grep -v '/test/') ./test/guest ./test/emulated ./test/redfish-emulator
 
 # Modules of their own, and those among them that hold tests.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))
@@ -70,19 +77,24 @@ help: ## Print this list.
 
 .PHONY: build
 build: ## Build every program into bin/.
-	go build -o $(BIN)/ ./cmd/...
+	@.ci/go-build build -o $(BIN)/ -- ./cmd/... ./test/redfish-emulator
 
 .PHONY: demo
 demo: control-plane build $(if $(filter 1,$(DEMO_VM)),vm-images) ## Show the whole way on 20 emulated servers; DEMO_VM=1 takes two virtual ones, DEMO_ONCE=1 ends by itself.
-	go build -o $(BIN)/demo ./test/demo
+	@.ci/go-build demo -o $(BIN)/demo -- ./test/demo
 	DEMO_ONCE=$(DEMO_ONCE) DEMO_VM=$(DEMO_VM) exec $(BIN)/demo
 
 .PHONY: load
 load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= MAINTENANCES= INVENTORY= (docs/load.md).
 	@$(MAKE) control-plane build >&2
-	@go build -o $(BIN)/load ./test/load >&2
+	@.ci/go-build load -o $(BIN)/load -- ./test/load >&2
 	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
 	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --maintenances=$(MAINTENANCES) --inventory="$(INVENTORY)" $(LOADFLAGS)
+
+.PHONY: requests
+requests: control-plane ## List what the manager asks for one server, with reasons: SERVERS= COUNTS= AGAINST= (docs/load.md).
+	@go build -o $(BIN)/requests ./test/requests >&2
+	@exec $(BIN)/requests --servers=$(SERVERS) --counts="$(COUNTS)" --against="$(AGAINST)"
 
 .PHONY: fmt
 fmt: $(TOOLS)/.built ## Format all Go code.
@@ -144,7 +156,7 @@ test: control-plane test-unit test-integration ## Run all tests but the end-to-e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go.
-	go test $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test $(TESTFLAGS) $(UNITS)
 	for module in $(TEST_MODULES); do (cd $$module && go test $(TESTFLAGS) ./...); done
 
 .PHONY: test-integration
@@ -176,16 +188,17 @@ test-model: control-plane build ## Do random things to a whole fleet for TIME=10
 	seed=$(SEED); MODEL=$(TIME) SEED=$${seed:-$$(date +%s)} go test -timeout 0 -count 1 -v $(TESTFLAGS) -run TestModel ./test/model
 
 .PHONY: test-properties
-test-properties: ## Try every property of the unit tests with CHECKS=2000 random inputs instead of 100.
+test-properties: ## Try every property of the unit tests with CHECKS=2000 random inputs instead of 100, and each decision of all shipped bundles.
+	PROPERTIES=all go test -timeout 0 -count 1 $(TESTFLAGS) -run EveryDecision ./policies
 	go test -timeout 0 $(TESTFLAGS) $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!test' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.
-	go test -race -timeout 60m $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test -race -timeout 60m $(TESTFLAGS) $(UNITS)
 
 .PHONY: bench
 bench: ## Run the benchmarks.
-	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(UNITS)
 
 .PHONY: figures
 figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine that does nothing else.
@@ -214,12 +227,12 @@ images: probe-image ## Write container images and the boot artefact as OCI layou
 # Always asked for: Go knows whether there is anything to do.
 .PHONY: $(BIN)/metalaw-image
 $(BIN)/metalaw-image:
-	@go build -buildvcs=false -o $@ ./cmd/metalaw-image
+	@go build -buildvcs=false -o $@ ./internal/tools/metalaw-image
 
 ##@ Parts
 
 .PHONY: control-plane
-control-plane: ## Download or build etcd, kube-apiserver, kube-controller-manager and kubectl (once, at most seven minutes).
+control-plane: ## Download or build etcd, kube-apiserver and kubectl, and build their controllers (once, at most six minutes).
 	@test/controlplane/build.sh
 
 # What virtual machines need of Debian; on other systems the programs have to be there.

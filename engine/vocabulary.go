@@ -186,8 +186,9 @@ type Vocabulary struct {
 	Axioms, AfterMove []Axiom
 	// Destinations is, by operation, the one state to which rules may lead that serve it.
 	Destinations map[string]State
-	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, whatever rules
-	// would make of it. A lifecycle without that state halts it: no other state keeps what was kept by the state's name.
+	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, without
+	// regard to the rules would make of it. A lifecycle without that state halts it: no other state keeps what was kept
+	// by the state's name.
 	Resumes map[string]State
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string

@@ -173,8 +173,7 @@ func TestShippedDatabase(t *testing.T) {
 		"5c:25:73:00:00:01": "NVIDIA root https 443",
 		"00:40:a6:00:00:01": "Cray - https 443", "d8:c4:97:00:00:01": "Quanta root https 443",
 		"5c:fe:9e:00:00:01": "Wiwynn root https 443",
-		"02:4d:4c:00:00:01": "Emulated admin http 8000",
-		"02:4d:4d:00:00:01": "none", "52:54:00:00:00:01": "none",
+		"02:4d:4c:00:00:01": "none", "52:54:00:00:00:01": "none",
 	} {
 		if got := summary(db, mac); got != want {
 			t.Errorf("%s: got %q, want %q", mac, got, want)

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-// drawn is a random observation: whatever may stand on the objects of one server.
+// drawn is a random observation: all that may stand on the objects of one server.
 func drawn(r *rand.Rand) Observation {
 	maybe := func() bool { return r.Intn(2) == 0 }
 	o := Observation{Server: held(), Now: noon, Settings: bundle.Settings{Sanitization: bundle.SanitizationRequired, FirstSeen: bundle.FirstSeenObserve}}

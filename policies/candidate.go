@@ -84,7 +84,7 @@ func HealthOf(s *v1alpha1.Server) string {
 	return unknown
 }
 
-// RackOf is the rack of a server; empty where nobody said.
+// RackOf is the rack of a server; empty if it is not known.
 func RackOf(s *v1alpha1.Server) string {
 	if rack := s.Annotations[RackMetadata]; rack != "" {
 		return rack
@@ -92,7 +92,7 @@ func RackOf(s *v1alpha1.Server) string {
 	return s.Labels[RackMetadata]
 }
 
-// ServerStateOf is what the hard contract looks at. A server that somebody asked to be left alone counts as cordoned,
+// ServerStateOf is what the hard contract looks at. A server that a user asked to be left alone counts as cordoned,
 // because nothing would be done for a claim on it.
 func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 	state := selection.ServerState{

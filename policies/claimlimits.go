@@ -8,9 +8,9 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// What a claim asks for is compared with every server of the fleet: at admission, and in the one loop that binds for everybody. So
-// its length is bounded where it is read, and not by the schema of the API alone: claims are also stored by others than the API's
-// clients of today, and one that was stored before must still be able to change and to go.
+// What a claim asks for is compared with every server of the fleet: at admission, and in the one loop that binds all
+// claims. So its length is bounded where it is read, and not by the schema of the API alone: claims are also stored by
+// others than the API's clients of today, and one that was stored before must still be able to change and to go.
 const (
 	// MaxRequirements bounds matchLabels and matchExpressions of serverSelector together.
 	MaxRequirements = 64

@@ -54,7 +54,7 @@ func HeldFor(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 }
 
 // ComesBack says that a claim names the server that is held for it, or for a former one of its name; nil is none. It gets that server
-// whatever its labels are, and the server counts for the namespace as it is.
+// for any labels, and the server counts for the namespace as it is.
 func ComesBack(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
 	return s != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name && HeldFor(s, c)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// MayNotDeclareClean says why nobody may declare a server clean; empty where somebody may. A declaration answers for a status that was
-// lost. Where a claim is known that held the machine, a release and a wipe answer for it.
+// MayNotDeclareClean says why no user may declare a server clean; empty where a user may. A declaration answers for a
+// status that was lost. Where a claim is known that held the machine, a release and a wipe answer for it.
 func MayNotDeclareClean(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) string {
 	const remedy = "release the server and retry, which erases it"
 	switch ref := s.Spec.ServerClaimRef; {

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// scrapper is a bundle that takes servers out of service and back whatever the facts are.
+// scrapper is a bundle that takes servers out of service and back for any facts.
 func scrapper(t *testing.T) *lifecycle.Lifecycle {
 	t.Helper()
 	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(`apiVersion: policy.metalaw.dev/v1alpha1

@@ -14,7 +14,7 @@ import (
 //go:embed bundles
 var shipped embed.FS
 
-// DefaultBundle is the name of the bundle that governs where nobody has activated another.
+// DefaultBundle is the name of the bundle that governs where no user has activated another.
 const DefaultBundle = "default"
 
 // ShippedNames lists the bundles that are built in, sorted.

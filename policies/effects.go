@@ -52,7 +52,7 @@ var marks = map[string]string{
 		"Stored before the light is; gone once it shows off, or a user asks for a light.",
 }
 
-// The names of the operations that somebody may ask for by annotation and that a state may accept.
+// The names of the operations that a user may ask for by annotation and that a state may accept.
 const (
 	OperationPark    = "park"
 	OperationUnpark  = "unpark"

@@ -103,7 +103,7 @@ type MaintenanceFacts struct {
 	Consented bool `fact:"consented" quiet:"true" doc:"No claim is written on the server, it is released, or the one on record was asked."`
 }
 
-// OperationFacts is what somebody asked for by annotation.
+// OperationFacts is what a user asked for by annotation.
 type OperationFacts struct {
 	Name      string `fact:"name" enum:"@operations" doc:"The operation in progress."`
 	Entry     int64  `fact:"entry" quiet:"-1" doc:"The entry in which it was asked for; -1 without one."`

@@ -3,13 +3,41 @@
 package policies
 
 import (
+	"flag"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
 )
+
+var keep = flag.Bool("keep", false, "write the shipped bundles into former, as the first step to a new version")
+
+func TestTheShippedVersionCanBeKept(t *testing.T) {
+	for _, name := range ShippedNames() {
+		files := shippedFiles(t, name)
+		packed, err := files.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := bundle.Unpack(packed)
+		if err != nil || again.Digest() != files.Digest() {
+			t.Fatalf("%s becomes another bundle: %v", name, err)
+		}
+		b, _, err := bundle.Compile(files, Vocabulary())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *keep {
+			if err := os.WriteFile(filepath.Join("former", b.Revision.Name+packedSuffix), packed, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
 
 // formerly gives the bundles of earlier builds by the name of their revision.
 func formerly(t *testing.T) map[string]bundle.Files {
@@ -40,11 +68,11 @@ func TestEachShippedBundleHasAVersionOfItsOwn(t *testing.T) {
 	}
 	want := map[string]string{
 		"compat-v0.7-1.0.0-790a9f8387": "former", "compat-v0.7-1.0.0-dc4eda21a0": "former", "compat-v0.7-1.1.0-023dbdffc8": "former",
-		"compat-v0.7-1.2.0-1fad30325d": "shipped",
-		"default-1.0.0-ef12f5a6b5":     "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "former",
-		"default-1.2.0-e921d4fa2c":      "shipped",
+		"compat-v0.7-1.2.0-1fad30325d": "former", "compat-v0.7-1.3.0-4a73b1cf1f": "shipped",
+		"default-1.0.0-ef12f5a6b5": "former", "default-1.0.0-9e2d2d5d15": "former", "default-1.1.0-26dcc35f3e": "former",
+		"default-1.2.0-e921d4fa2c": "former", "default-1.3.0-5658ee057b": "shipped",
 		"no-discovery-1.0.0-15053a1c78": "former", "no-discovery-1.0.0-abe7e51d75": "former", "no-discovery-1.1.0-9ceb24460d": "former",
-		"no-discovery-1.2.0-2c18d05d46": "shipped",
+		"no-discovery-1.2.0-2c18d05d46": "former", "no-discovery-1.3.0-e1c578e028": "shipped",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("a changed bundle needs a new version, and its former content in policies/former:\n got %v\nwant %v", got, want)
@@ -111,6 +139,21 @@ func TestAFormerBundleKeepsWhatItsWipeDid(t *testing.T) {
 		w := b.Settings.Wipe
 		if w.Hidden != bundle.HiddenReport || w.Removable != bundle.RemovableLeave || w.Identity != bundle.IdentityReport {
 			t.Errorf("%s: %+v", name, w)
+		}
+	}
+}
+
+// A fleet of emulated BMCs that an earlier build found is found by this one.
+func TestTheFormerDefaultsKnowTheEmulatorAndTheShippedOneDoesNot(t *testing.T) {
+	all := formerly(t)
+	all["shipped"] = shippedFiles(t, DefaultBundle)
+	for name, files := range all {
+		b, found, err := bundle.Compile(files, Vocabulary())
+		if err != nil || found.HasErrors() {
+			t.Fatal(err, found)
+		}
+		if _, known := b.MACs.Lookup("02:4d:4c:00:00:01"); known != (name != "shipped") {
+			t.Errorf("%s: known is %v", name, known)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 
 // HealthReason is the reason of the condition Healthy for what the BMC says of a server's own machine; false where it says
 // nothing. Critical health whose named parts are all no hardware, such as an open lid or an old entry in a log, is tolerated: it
-// counts as Warning wherever somebody decides by it. Where nothing is named, a disk or memory module may have failed.
+// counts as Warning in each decision. Where nothing is named, a disk or memory module may have failed.
 func HealthReason(s SystemReading, stops string) (reason string, known bool) {
 	if s.Health == healthCritical && (s.Harmless && len(s.Faulty) == 0 || stops == bundle.StopsNothing) {
 		return v1alpha1.ReasonHealthTolerated, true

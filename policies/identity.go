@@ -13,7 +13,7 @@ const (
 	IdentitySame = "Same"
 	// IdentityOther: another system answers in its place.
 	IdentityOther = "Other"
-	// IdentityUnknown: nobody answers, or the answer does not say which system it is.
+	// IdentityUnknown: the BMC does not answer, or the answer does not say which system it is.
 	IdentityUnknown = unknown
 )
 

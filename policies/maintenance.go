@@ -15,8 +15,8 @@ func MaintenanceIsOurs(s *v1alpha1.Server, m *v1alpha1.ServerMaintenance) bool {
 		s.Annotations[v1alpha1.MaintenanceUIDAnnotation] == string(m.UID)
 }
 
-// MaintenanceConsented says that nobody holds the server but who was asked or told before the maintenance began. A reference to a claim
-// that is not found is unknown, not ended: what runs may be that claim's.
+// MaintenanceConsented says that no claim holds the server but one whose holder was asked or told before the
+// maintenance began. A reference to a claim that is not found is unknown, not ended: what runs may be that claim's.
 func MaintenanceConsented(s *v1alpha1.Server) bool {
 	asked := s.Annotations[v1alpha1.MaintenanceClaimAnnotation]
 	return s.Spec.ServerClaimRef == nil || v1alpha1.ReleaseRecorded(s) ||

@@ -14,8 +14,8 @@ import (
 )
 
 // OutlivesServer says whether a mark belongs to the machine's custody, where it outlives the Server object. Dirty does:
-// the data stays on the disks. Stranger does: that nobody has given us the machine. Managed does not: who deletes a Server
-// gives its machine away, and one that is found again running may by then be somebody else's.
+// the data stays on the disks. Stranger does: that no user has given us the machine. Managed does not: who deletes a
+// Server gives its machine away, and one that is found again running may by then be another owner's.
 func OutlivesServer(mark string) bool { return mark == MarkDirty || mark == MarkStranger }
 
 // Inherited is a mark that a lifecycle begins with, and why.
@@ -80,7 +80,7 @@ func MarksOf(inherited []Inherited) []string {
 }
 
 // leftBehind says what a state that we know tells of a machine: that a holder's data may be on its disks, and that
-// whoever put it there booted it.
+// the program that put it there booted it.
 func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
 	switch state {
 	case v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateCleanup:
@@ -88,13 +88,13 @@ func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
 	case v1alpha1.StateDiscovery:
 		return false, true // it was off before, and runs the probe image
 	case v1alpha1.StateMaintenance:
-		return true, false // somebody's hands are on it, and a claim may have come before them
+		return true, false // a person's hands are on it, and a claim may have come before them
 	default:
 		return false, false
 	}
 }
 
-// known says whether a state means the same in every bundle. One that another operator or a bundle of somebody's own has
+// known says whether a state means the same in every bundle. One that another operator or a bundle of the site has
 // named may have been entered with a holder's data on the disks.
 func known(state v1alpha1.ServerState) bool {
 	switch state {
@@ -123,7 +123,7 @@ func KeptStranger(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkStranger)
 }
 
-// WithoutStranger is an inventory as it is once somebody has taken upon himself what it tells of a machine that was found
+// WithoutStranger is an inventory as it is once a user answers for what it tells of a machine that was found
 // running; inv may be nil and is not changed.
 func WithoutStranger(inv *policyv1alpha1.ServerInventory) *policyv1alpha1.ServerInventory {
 	if !KeptStranger(inv) {

@@ -159,7 +159,7 @@ func Armed(boot *v1alpha1.ServerBootConfiguration) bool {
 }
 
 // BootedForClaim says that a server which a claim found free was since switched on to boot what the claim asks for. Of one
-// that came into the claim's hands otherwise, such as by a backup or from another operator, nobody knows better.
+// that came into the claim's hands otherwise, such as by a backup or from another operator, nothing better is known.
 func BootedForClaim(s *v1alpha1.Server) bool {
 	l := s.Status.Lifecycle
 	if l == nil || l.BootedAt != nil || len(l.History) == 0 {
@@ -191,8 +191,8 @@ func (o Observation) claimFacts() ClaimFacts {
 	return f
 }
 
-// maintenanceFacts: whoever grants a maintenance writes it on the server, and it is over when that is cleared. That the
-// object named is not found, or is being deleted, ends nothing: somebody's hands may be on the machine still.
+// maintenanceFacts: the program that grants a maintenance writes it on the server, and it is over when that is cleared.
+// That the object named is not found, or is being deleted, ends nothing: a person's hands may be on the machine still.
 func (o Observation) maintenanceFacts() MaintenanceFacts {
 	s := o.Server
 	return MaintenanceFacts{Granted: s.Spec.ServerMaintenanceRef != nil, Ours: MaintenanceIsOurs(s, o.Maintenance),
@@ -250,7 +250,7 @@ func WipeQuietIn(inv *policyv1alpha1.ServerInventory, heard, now time.Time) time
 const (
 	wipeBudgetUnknown = 4 * time.Hour
 	wipeBudgetBase    = 30 * time.Minute
-	// wipeBudgetMost is a year in seconds: no disks take longer, whatever is reported of them.
+	// wipeBudgetMost is a year in seconds: no disks take longer, also if more is reported.
 	wipeBudgetMost = 365 * 24 * 60 * 60
 	// wipeRate is a slow disk's sequential write rate in bytes a second.
 	wipeRate = 50_000_000

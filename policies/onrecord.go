@@ -11,7 +11,8 @@ import (
 	"github.com/metalaw/metalaw/internal/bmcsystems"
 )
 
-// StatedInterface begins the name of an interface whose MAC address the annotation of the BMC gives, and nobody read.
+// StatedInterface begins the name of an interface whose MAC address the annotation of the BMC gives, and no program
+// read.
 const StatedInterface = "by-annotation-"
 
 // OnRecord sums up what a Server and an inventory know of the hardware of a machine. Either may be nil.

@@ -8,12 +8,12 @@ import (
 	"github.com/metalaw/metalaw/engine/placement"
 )
 
-// placements remembers what was compiled: everybody who asks about a claim asks for the same.
+// placements remembers what was compiled: all that ask about a claim ask for the same.
 var placements placement.Cache
 
-// PlacementOf compiles what a claim says in v1alpha1.PlacementAnnotation. Without the annotation the placement is nil, which
-// asks for nothing. It is nil as well where a finding is an Error: such a claim asks for something that nobody knows, and
-// must not be bound. The findings are shared and must not be changed.
+// PlacementOf compiles what a claim says in v1alpha1.PlacementAnnotation. Without the annotation the placement is nil,
+// which asks for nothing. It is nil as well where a finding is an Error: such a claim asks for something that is not
+// known, and must not be bound. The findings are shared and must not be changed.
 func PlacementOf(c *v1alpha1.ServerClaim) (*placement.Placement, diag.List) {
 	text, ok := c.Annotations[v1alpha1.PlacementAnnotation]
 	if !ok {

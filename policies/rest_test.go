@@ -128,7 +128,7 @@ var written = []struct {
 
 // TestWhereAServerComesToRest starts from each of the four states through which a machine comes to a claim, with every
 // combination of what is written on the server, whether its machine runs, and whether that is ours to stop. No machine is
-// Dirty at first. A stranger stays untouched in Observing until somebody consents or a claim agrees.
+// Dirty at first. A stranger stays untouched in Observing until a user consents or a claim agrees.
 func TestWhereAServerComesToRest(t *testing.T) {
 	want := strings.TrimPrefix(`
                     | On, ours              On, a stranger         Off, ours      Off, a stranger

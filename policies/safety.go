@@ -25,8 +25,8 @@ const noWipeHere = `(bmc.power == "Off" && boot.purpose != "Wipe" && !wipe.runni
 // before it acts. Each is written over raw facts, so that no definition of a bundle can weaken it.
 var (
 	// A BMC that cannot be reached, or that starts and does not know its system yet, leaves the identity open: that is
-	// waited out. Another machine in the Server's place is not: somebody has to act, and the halt says so. Whoever writes
-	// to a BMC compares once more right before.
+	// waited out. Another machine in the Server's place is not: a user has to act, and the halt says so. A user who
+	// writes to a BMC compares once more right before.
 	sameMachine = engine.Requirement{
 		Rule: "IdentityFirst", Must: `bmc.identity == "Same"`, Awaits: `bmc.identity == "Unknown"`,
 		Halts: `bmc.identity == "Other"`,
@@ -58,9 +58,10 @@ var (
 		Rule: RuleNeverWipeRetained, Must: `boot.purpose != "Wipe" || !(server.claimRefSet && server.reclaimPolicy == "Retain")`,
 		Doc: "a wipe that was prepared is not booted on a server whose data is retained",
 	}
-	// An erase goes on by itself, and what was prepared for one boots whenever somebody switches the machine on. A state that has
-	// a wipe booted is therefore left as soon as the wipe may not be, unless nothing stands or runs there: by the power, because
-	// an agent that has not begun to erase yet shows by nothing else once its boot is gone.
+	// An erase goes on by itself, and what was prepared for one boots whenever a person switches the machine on. A
+	// state that has a wipe booted is therefore left as soon as the wipe may not be, unless nothing stands or runs
+	// there: by the power, because an agent that has not begun to erase yet shows by nothing else once its boot is
+	// gone.
 	wipeStaysOnRecord = engine.Requirement{
 		Rule: RuleAbsenceIsNotEvidence, Must: noWipeHere + ` || claim.released`,
 		Doc: "a wipe that was prepared or begun is left as soon as no release record stands",
@@ -143,8 +144,9 @@ var (
 		Rule: "NotAStranger", Must: `bmc.power == "Off" || marked("Managed") || operation.consented`,
 		Doc: "a machine found running is not ours to stop",
 	}
-	// The mark Managed is what lets a machine be stopped, so it has to be earned. A machine that is off runs nothing that
-	// could be somebody's. The mark is stored with the request for the power-on, so that nobody comes between the two.
+	// The mark Managed is what lets a machine be stopped, so it has to be earned. A machine that is off runs nothing
+	// that could be a tenant's. The mark is stored with the request for the power-on, so that no other write comes
+	// between the two.
 	earnedByBoot = engine.Requirement{
 		Rule:   "EarnedByBoot",
 		Must:   `bmc.power == "Off" || (claim.bound && !claim.released) || operation.consented`,
@@ -152,7 +154,7 @@ var (
 		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
 	// What was begun is brought to its end: an erase that runs, and a machine on its way into one, which may show neither On nor
-	// Off yet. A wipe that was only prepared is not begun: somebody has his hands in the machine, and it stays off.
+	// Off yet. A wipe that was only prepared is not begun: a person has his hands in the machine, and it stays off.
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
@@ -179,25 +181,27 @@ var (
 		Doc: "a machine that was found running is left to itself, on or off, until a claim turns out to hold it or a user consents",
 	}
 	// Entering Observing forgets nothing, but leaving it would: no state after it knows that what runs, or ran last, is not
-	// ours. A machine that goes off by itself has not been given to us. Somebody who forces the server elsewhere by hand
+	// ours. A machine that goes off by itself has not been given to us. A user who forces the server elsewhere by hand
 	// takes that upon himself; the rules of the state that he forces it to hold all the same.
 	observedUntilConsent = engine.Requirement{
 		Rule: "ObservedUntilConsent", Must: `claim.bound || marked("Managed") || operation.consented`,
 		Doc: "a machine found running is observed until a claim turns out to hold it or a user consents",
 	}
-	// Whoever was handed the machine works on it until somebody says that he has done. A state of another name would be no
-	// such state to whatever looks for it.
+	// The holder of a maintenance works on the machine until he says that he has done. A state of another name would be
+	// no such state to a program that looks for it.
 	parkedUntilAsked = engine.Requirement{
 		Rule: "ParkedUntilAsked", Must: `operation.name == "unpark"`,
 		Doc: "a parked server is handed back by the operation unpark only",
 	}
-	// Whoever is handed a machine pulls its plugs and its disks. A server whose status was lost goes back to where it was parked,
-	// whatever its new holder does with it. Who forces a server to Parked by hand has it left alone as it is.
+	// The holder of a maintenance pulls its plugs and its disks. A server whose status was lost goes back to where it
+	// was parked, also if its new holder does otherwise. Who forces a server to Parked by hand has it left alone as it
+	// is.
 	parkedOnlyOff = engine.Requirement{
 		Rule: "ParkedOnlyOff", Must: `bmc.power == "Off" || server.parked`,
 		Doc: "a machine is handed to an outsider only once it is seen to be off",
 	}
-	// Who decommissions a machine takes it out of its rack. It goes with nobody's data, unless a person answers for its disks.
+	// Who decommissions a machine takes it out of its rack. It goes with no tenant's data, unless a person answers for
+	// its disks.
 	decommissionedOnlyAsked = engine.Requirement{
 		Rule: "DecommissionedOnlyAsked", Must: `server.decommission`,
 		Doc: "a server goes out of service only where operation decommission was asked for",
@@ -224,7 +228,7 @@ var (
 	//
 	// What runs on a machine that is ours to stop and not Dirty is no tenant's and no stranger's: it is an agent of ours, which
 	// may go on in the next state (a burn-in after the probe) or whose boot was deleted meanwhile. Preparing the probe for it
-	// changes nobody's boot, and needs no power cycle.
+	// changes no tenant's boot, and needs no power cycle.
 	probeBeginsFromOff = engine.Requirement{
 		Rule: "ProbeBeginsFromOff",
 		Must: `bmc.power == "Off" || boot.purpose == "Probe" || ` +
@@ -245,7 +249,7 @@ var (
 	// What a maintenance asks for is done where the manager granted it, and nowhere else: a reference that another program or a person wrote
 	// asks for nothing that this manager could do. The effect holds there, so that no bundle that names it is halted by that.
 	//
-	// Nothing of these halts a server on which people work: whatever does not hold is waited for, and shown.
+	// Nothing of these halts a server on which people work: what does not hold is waited for, and shown.
 	maintainsTheSameMachine = engine.Requirement{
 		Rule: "IdentityFirst", Must: `!maintenance.ours || bmc.identity == "Same"`, Awaits: `maintenance.ours && bmc.identity != "Same"`,
 		Doc: "nothing is written to a machine whose identity is not the Server's",
@@ -298,8 +302,9 @@ var leaveRules = map[engine.State][]engine.Requirement{
 	"Decommissioned": {decommissionedUntilAsked},
 }
 
-// destinations are the states that operations lead to. What hands a server to somebody outside has to leave it where nothing
-// is touched, whatever else a bundle says: rules, polls, claims and the marker that outlives the status know that by name.
+// destinations are the states that operations lead to. What hands a server to a person outside has to leave it where
+// nothing is touched, with any other rules of a bundle: rules, polls, claims and the marker that outlives the status
+// know that by name.
 var destinations = map[string]engine.State{OperationPark: "Parked", OperationRecommission: "Initial"}
 
 // resumes are the states that are known without the status.

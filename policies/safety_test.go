@@ -13,7 +13,7 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// hostile is a bundle of one state that ensures one effect, whatever the facts are.
+// hostile is a bundle of one state that ensures one effect for any facts.
 func hostile(t *testing.T, state, effect string) *lifecycle.Lifecycle {
 	t.Helper()
 	source := fmt.Sprintf(`apiVersion: policy.metalaw.dev/v1alpha1

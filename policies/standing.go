@@ -21,9 +21,9 @@ type Rules interface {
 	Standing(ctx context.Context, kind string, object map[string]any) ([]admission.Finding, error)
 }
 
-// Forbids asks the rules of a revision again about a claim that is stored, as if it were created now. One that had its server before
-// is not held to them: the scheduler wrote serverRef, and nobody could take it out. The reason is that of the claim's condition Bound,
-// and the words say what to mend; both are empty where nothing forbids it.
+// Forbids asks the rules of a revision again about a claim that is stored, as if it were created now. One that had its
+// server before is not held to them: the scheduler wrote serverRef, and no user could take it out. The reason is that
+// of the claim's condition Bound, and the words say what to mend; both are empty where nothing forbids it.
 func Forbids(ctx context.Context, rules Rules, revision string, c *v1alpha1.ServerClaim) (reason, words string) {
 	if HadServer(c) {
 		return "", ""

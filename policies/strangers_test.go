@@ -47,7 +47,7 @@ type ways struct {
 	stops map[standing]string
 }
 
-// strange is what is true of a stranger at every moment: nobody consented, and no claim holds it that both directions
+// strange is what is true of a stranger at every moment: no user consented, and no claim holds it that both directions
 // agree on. Everything else may change from one decision to the next, its power too. Another machine's answer and one that
 // is ignored only hold things back.
 var strange = map[string]engine.Value{
@@ -146,7 +146,7 @@ func TestNoWayThroughTheDefaultLifecycleStopsAStranger(t *testing.T) {
 	}
 }
 
-// The rules that make the difference, as the bundle writes them, and as somebody might.
+// The rules that make the difference, as the bundle writes them, and as an author might.
 const (
 	claimSeen     = "- {rule: HeldByClaimSeen, to: Reserved, when: claimed}"
 	heldSeen      = "- {rule: HeldByClaimSeen, to: Reserved, when: held}"
@@ -185,7 +185,7 @@ func TestTheWalkFindsHowAStrangerIsStopped(t *testing.T) {
 	}
 }
 
-// compileErrors is what is wrong with the default lifecycle after somebody has rewritten it.
+// compileErrors is what is wrong with the default lifecycle rewritten.
 func compileErrors(t *testing.T, pairs ...string) string {
 	t.Helper()
 	files, err := Shipped(DefaultBundle)
@@ -199,7 +199,7 @@ func compileErrors(t *testing.T, pairs ...string) string {
 	return fmt.Sprint(found)
 }
 
-// stranger is a machine found running, of which nobody has said anything.
+// stranger is a machine found running, of which no user has said anything.
 func stranger(state string, change func(*Facts)) *Facts {
 	return free(state, func(f *Facts) {
 		f.BMC.Power, f.Lifecycle.Marks = "On", nil

@@ -38,7 +38,7 @@ func verifies(t *testing.T, r verify.Report) {
 	}
 }
 
-// TestMistakesInTheDefaultLifecycleAreFound rewrites one line each, the way somebody might.
+// TestMistakesInTheDefaultLifecycleAreFound rewrites one line each, as an author might.
 func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		rewrite []string

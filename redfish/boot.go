@@ -133,7 +133,7 @@ func (c *client) bootOnce(uri string, want Identity, target *string, mode BootMo
 			if taking := overrideOf(pending); taking != nil && len(allowed) == 0 {
 				allowed = words(taking.Boot.Value.Allowed)
 			}
-			if *target = bootWord(asked, mode, allowed); len(allowed) > 0 && !slices.Contains(allowed, *target) {
+			if *target = bootWord(asked, mode, allowed, s.Identity); len(allowed) > 0 && !slices.Contains(allowed, *target) {
 				return &UnsupportedError{URI: uri, Wanted: "booting from " + asked, Offered: allowed}
 			}
 			return nil

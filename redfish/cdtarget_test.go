@@ -20,19 +20,27 @@ func TestWhatABMCCallsACD(t *testing.T) {
 		mode    BootMode
 		offered []string
 		want    string
+		machine Identity
 	}{
-		"Cd goes before all others":            {"Cd", BootUEFI, []string{"UsbCd", "UefiUsbCd", "Cd"}, "Cd"},
-		"Supermicro X11 in mode UEFI":          {"Cd", BootUEFI, x11, "UefiUsbCd"},
-		"Supermicro X11 in mode Legacy":        {"Cd", BootLegacy, x11, "UsbCd"},
-		"UsbCd alone":                          {"Cd", BootUEFI, []string{"Pxe", "UsbCd"}, "UsbCd"},
-		"UefiCd alone":                         {"Cd", BootUEFI, []string{"Pxe", "UefiCd"}, "UefiCd"},
-		"CD/DVD alone, as the BMC spells it":   {"Cd", BootUEFI, []string{"Pxe", "Cd/Dvd"}, "Cd/Dvd"},
-		"a CD of UEFI is not booted as Legacy": {"Cd", BootLegacy, []string{"Pxe", "UefiCd"}, "Cd"},
-		"nothing offered":                      {"Cd", BootUEFI, nil, "Cd"},
-		"no CD offered":                        {"Cd", BootUEFI, []string{"Pxe", "Hdd"}, "Cd"},
-		"another target is never replaced":     {"Pxe", BootUEFI, x11[4:], "Pxe"},
+		"Cd goes before all others":            {"Cd", BootUEFI, []string{"UsbCd", "UefiUsbCd", "Cd"}, "Cd", Identity{}},
+		"Supermicro X11 in mode UEFI":          {"Cd", BootUEFI, x11, "UefiUsbCd", Identity{}},
+		"Supermicro X11 in mode Legacy":        {"Cd", BootLegacy, x11, "UsbCd", Identity{}},
+		"UsbCd alone":                          {"Cd", BootUEFI, []string{"Pxe", "UsbCd"}, "UsbCd", Identity{}},
+		"UefiCd alone":                         {"Cd", BootUEFI, []string{"Pxe", "UefiCd"}, "UefiCd", Identity{}},
+		"CD/DVD alone, as the BMC spells it":   {"Cd", BootUEFI, []string{"Pxe", "Cd/Dvd"}, "Cd/Dvd", Identity{}},
+		"a CD of UEFI is not booted as Legacy": {"Cd", BootLegacy, []string{"Pxe", "UefiCd"}, "Cd", Identity{}},
+		"nothing offered":                      {"Cd", BootUEFI, nil, "Cd", Identity{}},
+		"no CD offered":                        {"Cd", BootUEFI, []string{"Pxe", "Hdd"}, "Cd", Identity{}},
+		"Supermicro with UsbCd beside Cd": {"Cd", BootUEFI, []string{"Pxe", "Cd", "UsbCd"}, "UsbCd",
+			Identity{Manufacturer: "Supermicro", Model: "SYS-821GE-TNHR"}},
+		"Supermicro's name in another case": {"Cd", BootLegacy, []string{"Pxe", "Cd", "UsbCd"}, "UsbCd", Identity{Manufacturer: "SUPERMICRO "}},
+		"Supermicro without UsbCd":          {"Cd", BootUEFI, []string{"Pxe", "Cd", "Usb"}, "Cd", Identity{Manufacturer: "Supermicro"}},
+		"the Supermicro that boots Cd": {"Cd", BootUEFI, []string{"Pxe", "Cd", "UsbCd"}, "Cd",
+			Identity{Manufacturer: "Supermicro", Model: "ARS-111GL-NHR"}},
+		"another make with UsbCd beside Cd": {"Cd", BootUEFI, []string{"Pxe", "Cd", "UsbCd"}, "Cd", Identity{Manufacturer: "Dell Inc."}},
+		"another target is never replaced":  {"Pxe", BootUEFI, x11[4:], "Pxe", Identity{}},
 	} {
-		if got := bootWord(c.target, c.mode, c.offered); got != c.want {
+		if got := bootWord(c.target, c.mode, c.offered, c.machine); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

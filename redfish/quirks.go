@@ -39,9 +39,24 @@ var cdTargets = map[BootMode][]string{
 	BootLegacy: {"UsbCd", "CD/DVD"},
 }
 
-// bootWord is what a BMC calls a boot target; target itself where it offers that, or nothing for it.
-func bootWord(target string, mode BootMode, offered []string) string {
-	if target != targetCD || slices.Contains(offered, target) {
+// usbCD is what Supermicro boots virtual media as, also where Cd is offered beside it. On X11, X12 and later boards Cd is
+// accepted and the machine boots its disk: sushy (resources/system/system.py) takes UsbCd for all of the make. It knows one
+// exception, cdModels, lower case. The vendor's name decides, because no property of the BMC tells.
+const usbCD = "UsbCd"
+
+var cdModels = []string{"ars-111gl-nhr"}
+
+// bootWord is what a machine's BMC calls a boot target; target itself where it offers that, or nothing for it.
+func bootWord(target string, mode BootMode, offered []string, machine Identity) string {
+	if target != targetCD {
+		return target
+	}
+	if slices.Contains(offered, target) {
+		usb := strings.EqualFold(strings.TrimSpace(machine.Manufacturer), "Supermicro") && slices.Contains(offered, usbCD) &&
+			!slices.Contains(cdModels, strings.ToLower(strings.TrimSpace(machine.Model)))
+		if usb {
+			return usbCD
+		}
 		return target
 	}
 	for _, word := range cdTargets[mode] {

@@ -32,6 +32,7 @@ func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts, found *review.Findings)
 	if c.Deleted() {
 		return
 	}
+	checkBMCName(c, found)
 	checkAcceptance(c, found)
 	review.WarnApplied(c.Old, c.New, found)
 	checkTrust(c, found)
@@ -43,6 +44,10 @@ func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts, found *review.Findings)
 	}
 	if access != nil && c.Created() {
 		found.Deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)
+		if access.IP == "" {
+			found.Warn("%s: without it the BMC is never asked, and access cannot be changed later; write the address of the BMC",
+				bmcAccessPath.Child("ip"))
+		}
 	}
 	if f.byMAC != nil {
 		found.Deny(duplicate(bmcAccessPath.Child("macAddress"), access.MACAddress, "BMC", f.byMAC))
@@ -64,6 +69,8 @@ type place struct{ endpoint, address, mac string }
 
 func placeOf(b *v1alpha1.BMC, endpoint *v1alpha1.Endpoint) place {
 	switch {
+	case b.Spec.Access != nil && b.Spec.Access.IP == "": // it is reached nowhere
+		return place{mac: fieldindex.MACKey(b.Spec.Access.MACAddress)}
 	case b.Spec.Access != nil:
 		return place{address: fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol), mac: fieldindex.MACKey(b.Spec.Access.MACAddress)}
 	case endpoint != nil:

@@ -35,6 +35,7 @@ func TestBMC(t *testing.T) {
 	stored := []client.Object{
 		inline("inline", "10.0.0.1", mac),
 		inline("six", "fd00::1", ""),
+		inline("nowhere", "", ""),
 		endpoint("e", "b0:7b:25:00:0a:01"), // at 10.0.0.7
 		referring("referring", "e"),
 	}
@@ -42,7 +43,13 @@ func TestBMC(t *testing.T) {
 		before, after *v1alpha1.BMC
 		want          string
 	}{
-		"a place of its own passes":                       {after: inline("b", "10.0.0.2", "b0:7b:25:00:0a:02")},
+		"a place of its own passes":                      {after: inline("b", "10.0.0.2", "b0:7b:25:00:0a:02")},
+		"a name that leaves room for its Servers passes": {after: inline(strings.Repeat("b", 237), "10.0.0.2", "")},
+		"a name that leaves none is refused": {after: inline(strings.Repeat("b", 238), "10.0.0.2", ""), want: "Invalid\nmetadata.name: Invalid value: \"" +
+			strings.Repeat("b", 238) + "\": a name of a BMC has at most 237 characters, because its Servers are named NAME-system-N; choose a shorter one"},
+		"one that exists keeps its name": {before: inline(strings.Repeat("b", 250), "10.0.0.2", ""),
+			after: inline(strings.Repeat("b", 250), "10.0.0.2", "", func(b *v1alpha1.BMC) { b.Spec.Hostname = "h" })},
+		"no address is no address of another's":           {after: inline("b", "", "")},
 		"the address of another is refused":               {after: inline("b", "10.0.0.1", ""), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
 		"the usual port written out is the same address":  {after: inline("b", "10.0.0.1", "", port(443)), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
 		"another port is another service":                 {after: inline("b", "10.0.0.1", "", port(8443))},

@@ -14,10 +14,10 @@ type InlineEndpoint struct {
 	// +kubebuilder:validation:Pattern=`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`
 	// +kubebuilder:validation:MaxLength=17
 	MACAddress string `json:"macAddress,omitempty"`
-	// ip is the BMC's address, IPv4 or IPv6.
-	// +required
+	// ip is the BMC's address, IPv4 or IPv6. A BMC without it is not asked, and says so.
+	// +optional
 	// +kubebuilder:validation:MaxLength=45
-	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="ip must be an IPv4 or IPv6 address, for example 10.0.0.7 or fd00::7"
+	// +kubebuilder:validation:XValidation:rule="isIP(self.split('%')[0]) || self.lowerAscii().startsWith('::ffff:') && isIP(self.substring(7))",message="ip must be an IPv4 or IPv6 address, for example 10.0.0.7 or fd00::7"
 	IP string `json:"ip,omitempty"`
 }
 
@@ -76,8 +76,7 @@ type BMCTrust struct {
 	CertificateSHA256 string `json:"certificateSHA256,omitempty"`
 }
 
-// BMCState is the state of the connection to a BMC.
-// +kubebuilder:validation:Enum=Enabled;Error;Pending
+// BMCState is the state of the connection to a BMC. Other programs may have written words of their own; the manager writes these.
 type BMCState string
 
 const (

@@ -113,7 +113,7 @@ const (
 	ReasonUnknownError = "UnknownError"
 	// ReasonSecretMissing: the BMCSecret does not exist or lacks a key.
 	ReasonSecretMissing = "SecretMissing"
-	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist.
+	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist, or spec.access has no address.
 	ReasonEndpointMissing = "EndpointMissing"
 	// ReasonTrustUnusable: what says by what the BMC's certificate is trusted cannot be read.
 	ReasonTrustUnusable = "TrustUnusable"
@@ -146,6 +146,8 @@ const (
 	ReasonSystemConflict = "SystemConflict"
 	// ReasonSystemUnidentified: a system shows no UUID, so that it cannot be managed.
 	ReasonSystemUnidentified = "SystemUnidentified"
+	// ReasonServerRefused: the API server refuses the Server of a system, or no name for it is free. On Ready of the BMC as well.
+	ReasonServerRefused = "ServerRefused"
 	// ReasonSystemsKnown: every system behind the BMC is known.
 	ReasonSystemsKnown = "SystemsKnown"
 )
@@ -193,6 +195,8 @@ const (
 	ReasonNotABMC = "NotABMC"
 	// ReasonNameTaken: a BMC of the endpoint's name exists and belongs to something else.
 	ReasonNameTaken = "NameTaken"
+	// ReasonBMCRefused: the API server refuses the BMC or the BMCSecret that is made of the device.
+	ReasonBMCRefused = "BMCRefused"
 	// ReasonNoCredentials: neither a BMCSecret of the endpoint's name nor default credentials exist.
 	ReasonNoCredentials = "NoCredentials"
 	// ReasonNotRedfish: something answers at the address, and it is no Redfish service.
@@ -257,8 +261,11 @@ const (
 	ReasonBooting = "Booting"
 	// ReasonBootError: the boot service reports an error; it may still mend it.
 	ReasonBootError = "BootError"
+	// ReasonBootConfigurationChanged: another program, such as a mutating policy of the cluster, changed what the manager wrote
+	// into the boot configuration; the message names the fields.
+	ReasonBootConfigurationChanged = "BootConfigurationChanged"
 	// ReasonRunning: the BMC says On, and the boot configuration is as the claim asks; an image or ignition that was changed
-	// while the machine was on is used at its next boot.
+	// after the machine was switched on is used at its next boot.
 	ReasonRunning = "Running"
 	// ReasonPoweringOff: the claim asks for Off, and the machine is not off yet.
 	ReasonPoweringOff = "PoweringOff"
@@ -349,6 +356,11 @@ const (
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.
 	ReasonBootConfigurationTaken = "BootConfigurationTaken"
+	// ReasonBootConfigurationRefused: the API server refuses a boot configuration or its Secret, by a quota, a policy of the
+	// cluster or a missing right; the message has its words. On the ServerClaim as well.
+	ReasonBootConfigurationRefused = "BootConfigurationRefused"
+	// ReasonWriteRefused: the API server refuses another object that the manager keeps for the server, such as its ServerInventory.
+	ReasonWriteRefused = "WriteRefused"
 	// ReasonRequestFailed: the BMC refused a power change, or the operating system did not shut down in time; it is asked again.
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
@@ -365,7 +377,8 @@ const (
 	ReasonForcedOff = "ForcedOff"
 	// ReasonSwitchedOff is that of an event: such a machine is off.
 	ReasonSwitchedOff = "SwitchedOff"
-	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice.
+	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice. On the
+	// ServerClaim as well, where it does not go on without that BMC.
 	ReasonBMCUnreachable = "BMCUnreachable"
 	// ReasonRuleWaits: what the rule of the policy asks for is not so yet.
 	ReasonRuleWaits = "RuleWaits"

@@ -117,8 +117,8 @@ type LLDPNeighbor struct {
 	SystemDescription string `json:"systemDescription,omitempty"`
 }
 
-// StorageState is the state of a storage controller, drive or volume.
-// +kubebuilder:validation:Enum=Enabled;Disabled;Absent
+// StorageState is the state of a storage controller, drive or volume. metal-operator copies the word of the BMC, such as
+// StandbyOffline; the manager writes these.
 type StorageState string
 
 const (

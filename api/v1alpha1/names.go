@@ -18,8 +18,11 @@ const (
 	FinalizerServerReadinessRule = "readiness.metal.ironcore.dev/cleanup-taints"
 )
 
-// OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
-const OperationAnnotation = "metal.ironcore.dev/operation"
+// The operation annotation.
+const (
+	// OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
+	OperationAnnotation = "metal.ironcore.dev/operation"
+)
 
 // Values of OperationAnnotation.
 const (
@@ -124,9 +127,12 @@ const (
 	MaintenanceRequestedLabel = "metal.ironcore.dev/maintenance-requested"
 )
 
-// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a Server
-// on which the rule does not act any more. Its value is "true".
-const BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
+// Annotations of readiness.metal.ironcore.dev.
+const (
+	// BootstrapCompletedPrefix, followed by the name of a ServerReadinessRule with the mode BootstrapOnly, is the annotation of a
+	// Server on which the rule does not act any more. Its value is "true".
+	BootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
+)
 
 // Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
 const (
@@ -196,6 +202,9 @@ const (
 	BindingAnnotation = "policy.metalaw.dev/binding"
 	// BootPurposeAnnotation on a ServerBootConfiguration says what it boots: one of the BootPurpose values.
 	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
+	// BootOwnerGenerationAnnotation on a ServerBootConfiguration is the generation of the claim or maintenance for which the
+	// manager wrote its spec last. A spec that differs from what that generation asks was changed by another program.
+	BootOwnerGenerationAnnotation = "policy.metalaw.dev/boot-owner-generation"
 	// BootEntryAnnotation on a ServerBootConfiguration is the lifecycle entry for which it was written.
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// BootImageAnnotation on a ServerBootConfiguration is the image by digest that metalaw boot serves. It writes it.
@@ -295,8 +304,11 @@ const (
 	UnclaimableFaulty = "FaultyHardware: cordoned by the manager; the condition FaultyHardware names the parts"
 )
 
-// IgnitionUntilFirstSign is a value of BootIgnitionAnnotation: the ignition is served until the condition BootStateReceived is true.
-const IgnitionUntilFirstSign = "UntilFirstSign"
+// Values of BootIgnitionAnnotation.
+const (
+	// IgnitionUntilFirstSign serves the ignition until the condition BootStateReceived is true.
+	IgnitionUntilFirstSign = "UntilFirstSign"
+)
 
 // Values of BootPurposeAnnotation.
 const (

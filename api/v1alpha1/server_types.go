@@ -37,8 +37,9 @@ type Taint struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Key string `json:"key,omitempty"`
-	// value refines the key.
+	// value refines the key. A server may have one key and effect with several values.
 	// +optional
+	// +default=""
 	// +kubebuilder:validation:MaxLength=253
 	Value string `json:"value,omitempty"`
 	// effect says what the taint does; nothing means NoBind.
@@ -130,6 +131,7 @@ type ServerSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=key
+	// +listMapKey=value
 	// +listMapKey=effect
 	// +kubebuilder:validation:MaxItems=64
 	Taints []Taint `json:"taints,omitempty"`

@@ -90,9 +90,9 @@ type ServerClaimStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the spec that this status speaks of.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the manager wrote a status.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// phase says whether the claim has its server.
 	// +optional
@@ -121,8 +121,10 @@ type ServerClaim struct {
 	// spec says what machine is wanted, and what it shall run.
 	// +required
 	Spec ServerClaimSpec `json:"spec,omitzero"`
-	// status says how far the claim has come.
+	// status says how far the claim has come. By its default a claim without a status is in progress for tools that follow
+	// kstatus, and not ready.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ServerClaimStatus `json:"status,omitzero"`
 }
 

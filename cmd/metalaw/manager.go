@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -182,7 +184,7 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
 		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
 		ObserveOnly: o.ObserveOnly,
-		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
+		Address:     o.registryAddress, CertDir: o.registryCertDir(), Hosts: o.registryHosts(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
 		Demands:          store.WipeDemands,
 		IdentityRequired: store.IdentityRequired,
@@ -198,6 +200,25 @@ func (o *options) registryCertDir() string {
 		return ""
 	}
 	return o.registryCerts
+}
+
+// registryHosts are the hosts by which agents reach the registry: the certificate must be good for each.
+func (o *options) registryHosts() []string {
+	if u, err := url.Parse(o.RegistryURL); err == nil && u.Hostname() != "" {
+		return append([]string{u.Hostname()}, o.extraDNSNames...)
+	}
+	return o.extraDNSNames
+}
+
+// certificateNames are the names that the rotator puts into the certificate. It knows no IP addresses.
+func (o *options) certificateNames() []string {
+	names := []string{"metalaw-registry." + o.Namespace + ".svc"}
+	for _, name := range o.extraDNSNames {
+		if net.ParseIP(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // certificates are the files of the certificates that the manager serves, by what each is for.
@@ -221,7 +242,7 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 	var ready <-chan struct{}
 	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
 		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.Namespace, SecretName: o.webhookSecret,
-			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.Namespace + ".svc"}, o.extraDNSNames...)})
+			CertDir: o.webhookCerts, ExtraDNSNames: o.certificateNames()})
 		if err != nil {
 			return nil, err
 		}

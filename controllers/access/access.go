@@ -43,6 +43,10 @@ type Location struct {
 // Locate returns where a BMC is: as its Endpoint says at this moment, or as its inline access says.
 func Locate(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC) (Location, error) {
 	if inline := bmc.Spec.Access; inline != nil {
+		if inline.IP == "" {
+			return Location{}, &Error{v1alpha1.ReasonEndpointMissing, "the BMC has no address (spec.access.ip is empty), so " +
+				"that it is never asked; access is immutable: delete the BMC and create it with an address"}
+		}
 		return Location{IP: inline.IP, MACAddress: inline.MACAddress}, nil
 	}
 	if bmc.Spec.EndpointRef == nil {

@@ -106,6 +106,9 @@ func TestResolve(t *testing.T) {
 			objects: []client.Object{endpoint(), secret(map[string][]byte{"username": []byte("root"), "password": nil}, nil)},
 			want: hardware.Target{Key: "uid-b", Credentials: redfish.Credentials{Username: "root"},
 				Endpoint: redfish.Endpoint{Address: "10.0.0.7", Scheme: "https", Port: 443}}},
+		{name: "inline access without an address has a reason", bmc: bmc(func(s *v1alpha1.BMCSpec) {
+			s.EndpointRef, s.Access = nil, &v1alpha1.InlineEndpoint{MACAddress: "02:4d:4c:00:00:01"}
+		}), objects: []client.Object{usual()}, settings: verify, reason: "EndpointMissing"},
 		{name: "a missing endpoint has a reason", bmc: bmc(nil), objects: []client.Object{usual()}, settings: verify, reason: "EndpointMissing"},
 		{name: "a missing secret has a reason", bmc: bmc(nil), objects: []client.Object{endpoint()}, settings: verify, reason: "SecretMissing"},
 		{name: "a secret without user name has a reason", bmc: bmc(nil), settings: verify,

@@ -13,10 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/tracking"
 )
 
@@ -60,12 +61,12 @@ func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
 
 // patch writes a server under the optimistic lock. A reconcile that lost a race looks again.
 func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
-	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := v.Client.Patch(ctx, after, mergepatch.Locked(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
 	}
 	if err != nil {
-		return loop.Broken(fmt.Errorf("patch Server %s: %w", after.Name, err))
+		return denied.Write(fmt.Errorf("patch Server %s: %w", after.Name, err), v1alpha1.ReasonServerRefused, "a change of Server "+after.Name)
 	}
 	return loop.Holds()
 }
@@ -124,14 +125,14 @@ func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
 			continue // a name of another system, which keeps it
 		}
 		if err != nil {
-			return loop.Broken(fmt.Errorf("create Server %s: %w", server.Name, err))
+			return denied.Write(fmt.Errorf("create Server %s: %w", server.Name, err), v1alpha1.ReasonServerRefused, "the Server "+server.Name)
 		}
 		v.servers.note(step.uuid, server.Name)
 		v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
 			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
 		return loop.Holds()
 	}
-	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
+	return loop.Failing(v1alpha1.ReasonServerRefused, fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
 }
 
 func raced(server string) loop.Progress {

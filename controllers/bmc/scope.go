@@ -49,7 +49,7 @@ func (v *scope) Apply(ctx context.Context, d decision) loop.Outcome {
 	outcome := loop.InOrder(d.effects, func(effect string) string { return effect },
 		func(effect string) loop.Progress { return v.ensure(ctx, effect) })
 	controllerutil.AddFinalizer(v.bmc, v1alpha1.FinalizerBMC)
-	v.bmc.Status = status.Decide(v.statusInput())
+	v.bmc.Status = status.Decide(v.statusInput(outcome.Progress))
 	outcome.Again = trigger.Earlier(v.requeue, v.plan.requeueAfter)
 	outcome.Reports = []func(context.Context){v.report}
 	return outcome
@@ -82,12 +82,16 @@ func (v *scope) ensure(ctx context.Context, effect string) loop.Progress {
 }
 
 // statusInput gathers what status says once the effects were applied.
-func (v *scope) statusInput() status.Input {
+func (v *scope) statusInput(p loop.Progress) status.Input {
 	accepted, reason, message := v.plan.verdict()
+	unmade := p.Reason == v1alpha1.ReasonServerRefused
+	if unmade {
+		accepted, reason, message = false, p.Reason, p.Message
+	}
 	return status.Input{
 		Former: v.bmc.Status, Generation: v.bmc.Generation, Now: v.now, IP: v.location.IP, MACAddress: v.location.MACAddress,
 		Answer: v.answer(), TakeOverAfter: v.TakeOverAfter,
-		Systems: status.Systems{Accepted: accepted, Reason: reason, Message: message},
+		Systems: status.Systems{Accepted: accepted, Refused: unmade, Reason: reason, Message: message},
 		Reset: status.Reset{RequestedAt: v.restarted.at, Failed: v.restarted.failed, Current: reset.Current{
 			Wanted: v.operation() != "", Reachable: v.reading.Reachable(), ReadAt: v.reading.At, Settle: v.ResetSettle, Known: v.sent.Known,
 		}},

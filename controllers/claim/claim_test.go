@@ -47,6 +47,31 @@ func afflicted(s *v1alpha1.Server, kind string, status metav1.ConditionStatus) {
 	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Because"})
 }
 
+// isRefused has a server say that the API server refuses its boot configuration.
+func isRefused(s *v1alpha1.Server) {
+	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "BootConfigurationRefused",
+		Message: "The API server refuses it. Its words: exceeded quota"})
+}
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// handedOver is a boot configuration whose spec was changed once, at a time.
+func handedOver(f *facts, at time.Time) {
+	f.boot.Generation = 2
+	f.boot.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSpecHandedOver, Status: "True", ObservedGeneration: 2,
+		LastTransitionTime: metav1.NewTime(at)}}
+}
+
+func bootedAt(f *facts, at time.Time) {
+	shown := metav1.NewMicroTime(at)
+	f.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{BootedAt: &shown}
+}
+
+// writtenFor is a boot configuration that the manager wrote for a generation of the claim.
+func writtenFor(f *facts, generation string) {
+	f.boot.Annotations = map[string]string{v1alpha1.BootOwnerGenerationAnnotation: generation}
+}
+
 func unbound(f *facts) { f.claim.Status.Phase = v1alpha1.PhaseUnbound }
 
 // foundAgain is a claim whose server was deleted with its data and made anew for the same machine.
@@ -133,6 +158,45 @@ func TestJudge(t *testing.T) {
 			f.claim.Spec.ServerRef = nil
 			f.verdict = &scheduler.Verdict{Reason: "NoneClaimable"}
 		}, "NoneClaimable"},
+		{"being reserved, behind a BMC that does not answer", func(f *facts) { unbound(f); f.boot = nil; afflicted(f.server, "BMCReachable", "False") },
+			"BMCUnreachable"},
+		{"its power is not known, because its BMC does not answer", func(f *facts) {
+			f.server.Status.PowerState = ""
+			afflicted(f.server, "BMCReachable", "False")
+		}, "bound BMCUnreachable"},
+		{"it runs, and its BMC missed an answer", func(f *facts) { afflicted(f.server, "BMCReachable", "False") }, "bound ready Running"},
+		{"the boot failed, and its BMC does not answer", func(f *facts) {
+			f.boot.Status.State = v1alpha1.ServerBootConfigurationStateError
+			afflicted(f.server, "BMCReachable", "False")
+		}, "bound BootError"},
+		{"its server is in maintenance, behind a BMC that does not answer", func(f *facts) {
+			f.server.Status.State = v1alpha1.StateMaintenance
+			afflicted(f.server, "BMCReachable", "False")
+		}, "bound ServerNotReserved"},
+		{"its BMC does not answer, but the claim lost the server", func(f *facts) {
+			f.server.Spec.ServerClaimRef = nil
+			afflicted(f.server, "BMCReachable", "False")
+		}, "stalled BindingLost"},
+		{"being reserved, and its boot configuration is refused", func(f *facts) { unbound(f); f.boot = nil; isRefused(f.server) },
+			"stalled BootConfigurationRefused"},
+		{"a change of its boot configuration is refused", func(f *facts) { f.claim.Spec.Image = "os:2"; isRefused(f.server) },
+			"bound stalled BootConfigurationRefused"},
+		{"another program changed its boot configuration", func(f *facts) { f.boot.Spec.Image = "mirror/os:1"; writtenFor(f, "2") },
+			"bound stalled BootConfigurationChanged"},
+		{"its boot configuration is of a former generation", func(f *facts) { f.boot.Spec.Image = "mirror/os:1"; writtenFor(f, "1") }, "bound Booting"},
+		{"its boot configuration was written by a former build", func(f *facts) { f.boot.Spec.Image = "mirror/os:1" }, "bound Booting"},
+		{"its boot configuration was changed, and is left alone", func(f *facts) {
+			f.boot.Spec.Image = "mirror/os:1"
+			writtenFor(f, "2")
+			f.boot.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore
+		}, "bound Booting"},
+		{"what was refused stands by now", func(f *facts) { isRefused(f.server) }, "bound ready Running"},
+		{"the boot of another state is refused", func(f *facts) {
+			unbound(f)
+			f.boot = nil
+			isRefused(f.server)
+			f.server.Status.State = v1alpha1.StateAvailable
+		}, "Reserving"},
 		{"nothing known, at first", func(f *facts) { unbound(f); f.claim.Spec.ServerRef = nil }, "Pending"},
 		{"nothing known after a restart leaves what is written", func(f *facts) {
 			unbound(f)
@@ -158,11 +222,24 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 		want   string
 	}{
 		{"on", func(*facts) {}, "the BMC says On, and the boot configuration is as the claim asks"},
-		{"on, after a change", func(f *facts) {
+		{"on, after a change, booted nobody knows when", func(f *facts) {
 			f.boot.Generation = 2
 			f.boot.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSpecHandedOver, Status: "True", ObservedGeneration: 2}}
-		}, "the BMC says On, and the boot configuration is as the claim asks; it was changed since it was made, which a machine that was on " +
-			"at that time uses at its next boot"},
+		}, "the BMC says On, and the boot configuration is as the claim asks; it was changed after the machine was switched on, which uses " +
+			"the change at its next boot"},
+		{"on, booted once with what was changed before", func(f *facts) { handedOver(f, noon); bootedAt(f, noon.Add(2500*time.Millisecond)) },
+			"the BMC says On, and the boot configuration is as the claim asks"},
+		{"on, changed since it booted", func(f *facts) { handedOver(f, noon.Add(time.Minute)); bootedAt(f, noon) },
+			"the BMC says On, and the boot configuration is as the claim asks; it was changed after the machine was switched on, which uses " +
+				"the change at its next boot"},
+		{"on, changed in the second of its boot", func(f *facts) { handedOver(f, noon); bootedAt(f, noon.Add(500*time.Millisecond)) },
+			"the BMC says On, and the boot configuration is as the claim asks; it was changed after the machine was switched on, which uses " +
+				"the change at its next boot"},
+		{"changed by another program in two places", func(f *facts) {
+			f.boot.Spec.Image, f.boot.Spec.IgnitionSecretRef = "mirror/os:1", nil
+			writtenFor(f, "2")
+		}, "Another program, such as a mutating policy of the cluster, changes spec.image and spec.ignitionSecretRef of " +
+			"ServerBootConfiguration ns/c. The machine boots what stands there. Change that policy, or have the claim ask for the same."},
 		{"halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") },
 			"nothing is done for the server, and what is known of it may not hold: its condition PolicyHalted (Because) is True"},
 		{"switching off", func(f *facts) { f.claim.Spec.Power = "Off" }, "Off is asked for, and the BMC still says On"},
@@ -182,12 +259,18 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootConfigurationTaken"}}
 		}, "a server was found and is being reserved: a ServerBootConfiguration of the claim's name exists and does not belong to the claim; " +
 			"delete it, or claim under another name"},
+		{"being reserved, and refused", func(f *facts) { unbound(f); f.boot = nil; isRefused(f.server) },
+			"The API server refuses it. Its words: exceeded quota"},
 		{"the boot operator has done nothing", func(f *facts) { f.boot.Status.State = "" },
 			"the boot operator has not prepared ServerBootConfiguration ns/c, which is Pending"},
 		{"the boot operator has not come to the last change", func(f *facts) { f.boot.Generation = 2 },
 			"the boot operator has not prepared the last change of ServerBootConfiguration ns/c"},
 		{"switching on, past a BMC that does not answer", func(f *facts) { f.server.Status.PowerState = "Off"; afflicted(f.server, "BMCReachable", "False") },
-			"the server is not On yet: its BMC cannot be used (Because)"},
+			"The BMC of server s cannot be used (Because), so nothing is done to the machine. The claim keeps its server. " +
+				"To give up the server and what is on it, delete the claim."},
+		{"being reserved, behind a BMC that does not answer", func(f *facts) { unbound(f); f.boot = nil; afflicted(f.server, "BMCReachable", "False") },
+			"The BMC of server s cannot be used (Because). The server is reserved once it answers. The claim never loses it by itself: " +
+				"for another server, delete the claim and make it anew."},
 		{"switching on, past a BMC that refuses", func(f *facts) {
 			f.server.Status.PowerState = "Off"
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "RequestFailed"}}
@@ -211,6 +294,11 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 }
 
 func TestAConditionThatAClaimFollowsWakesIt(t *testing.T) {
+	refused := bound().server
+	isRefused(refused)
+	if concernOf(bound().server) == concernOf(refused) {
+		t.Error("a refusal does not wake the claim")
+	}
 	for _, kind := range []string{"PolicyHalted", "IdentityMismatch", "Withheld", "PoweringOn", "WaitingForPowerOff"} {
 		before := bound().server
 		after := before.DeepCopy()

@@ -46,7 +46,10 @@ type standing struct {
 }
 
 // judge is pure.
-func judge(f facts) standing {
+func judge(f facts) standing { return f.behindBMC(f.stands()) }
+
+// stands is how far the claim is, without a look at whether its server's BMC can be used.
+func (f facts) stands() standing {
 	switch {
 	case f.claim.Spec.ServerRef == nil:
 		return f.waiting()
@@ -63,6 +66,9 @@ func judge(f facts) standing {
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
+		if why := refusal(f.server); why != "" {
+			return standing{reason: v1alpha1.ReasonBootConfigurationRefused, message: why, stalled: true}
+		}
 		return standing{reason: v1alpha1.ReasonReserving, message: because("a server was found and is being reserved", Obstacle(f.server))}
 	}
 	return f.running()
@@ -193,6 +199,10 @@ func (f facts) running() standing {
 		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
 	case wanted == v1alpha1.PowerStateOff && power != wanted && power != v1alpha1.PowerStateUnknown: // Off waits for no boot
 		s.reason, s.message = v1alpha1.ReasonPoweringOff, but(fmt.Sprintf("Off is asked for, and the BMC still says %s", power), f.server)
+	case !f.bootFollows() && refusal(f.server) != "":
+		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationRefused, refusal(f.server)
+	case !f.bootFollows() && len(f.changed()) > 0:
+		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationChanged, changedWords(f.boot, f.changed())
 	case !f.bootFollows():
 		s.message = but("the boot configuration is being written", f.server)
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
@@ -212,8 +222,8 @@ func (f facts) running() standing {
 			"To have it booted, set spec.power to Off, and to On once it is off"
 	default:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonRunning, "the BMC says On, and the boot configuration is as the claim asks"
-		if f.boot.Generation > 1 {
-			s.message += "; it was changed since it was made, which a machine that was on at that time uses at its next boot"
+		if f.changedSinceBoot() {
+			s.message += "; it was changed after the machine was switched on, which uses the change at its next boot"
 		}
 	}
 	return s
@@ -242,7 +252,7 @@ func hindrance(s *v1alpha1.Server) string {
 // Obstacle says what keeps a server from being reserved for the claim that is written on it, in words for that claim's owner; empty
 // where nothing is known to.
 func Obstacle(s *v1alpha1.Server) string {
-	if hindrance := hindrance(s); hindrance != "" {
+	if hindrance := cmp.Or(refusal(s), hindrance(s)); hindrance != "" {
 		return hindrance
 	}
 	if trouble := troubleOf(s); trouble != "" {
@@ -276,9 +286,6 @@ func but(message string, s *v1alpha1.Server) string {
 
 // waitsFor says what a reserved server waits for, in words for its claim's owner; empty where it has said nothing.
 func waitsFor(s *v1alpha1.Server) string {
-	if reason := unreachable(s); reason != "" {
-		return fmt.Sprintf("its BMC cannot be used (%s)", reason)
-	}
 	if ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready != nil &&
 		ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonRequestFailed {
 		return "its BMC did not do what it was asked for, and is asked again; see condition Ready of the Server"
@@ -297,18 +304,6 @@ func because(message, cause string) string {
 		return message
 	}
 	return message + ": " + cause
-}
-
-// bootFollows says that the boot configuration is ours and asks for what the claim asks for now.
-func (f facts) bootFollows() bool {
-	if !f.bootIsOurs() || f.boot.Spec.Image != f.claim.Spec.Image || f.boot.Spec.ServerRef.Name != f.server.Name {
-		return false
-	}
-	a, b := f.boot.Spec.IgnitionSecretRef, f.claim.Spec.IgnitionSecretRef
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Name == b.Name
 }
 
 // maxCause bounds what is quoted of a boot service.

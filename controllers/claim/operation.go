@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -73,7 +73,7 @@ func (v *scope) forward(ctx context.Context) loop.Progress {
 	before := server.DeepCopy()
 	server.Annotations[v1alpha1.OperationAnnotation] = c.Annotations[v1alpha1.OperationAnnotation]
 	server.Annotations[v1alpha1.OperationIDAnnotation] = id
-	err = v.Client.Patch(ctx, &server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err = v.Client.Patch(ctx, &server, mergepatch.Locked(before))
 	if err != nil {
 		return loop.Broken(err)
 	}

@@ -44,6 +44,8 @@ func (f facts) quiet(s standing, now time.Time) time.Duration {
 		return 0
 	case f.binding:
 		return bindingQuiet
+	case s.reason == v1alpha1.ReasonBMCUnreachable:
+		return f.behindQuiet(now)
 	case s.bound:
 		return f.bootingQuiet(s, told, now)
 	case s.reason == v1alpha1.ReasonReserving:

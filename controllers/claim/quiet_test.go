@@ -68,7 +68,17 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 		{"a server is being reserved whose BMC does not answer", func(f *facts) {
 			reserving(f, "2026-05-04T03:01:58Z")
 			afflicted(f.server, "BMCReachable", "False")
-		}, 7 * time.Second},
+		}, 0},
+		{"a server is being reserved whose BMC has just missed an answer", func(f *facts) {
+			reserving(f, "2026-05-04T03:01:58Z")
+			afflicted(f.server, "BMCReachable", "False")
+			f.server.Status.Conditions[0].LastTransitionTime = ago(2 * time.Second)
+		}, 8 * time.Second},
+		{"the boot waits for a BMC that has not answered for a while", func(f *facts) {
+			booting(f, 3*time.Second, 3*time.Second)
+			afflicted(f.server, "BMCReachable", "False")
+			f.server.Status.Conditions[0].LastTransitionTime = ago(11 * time.Second)
+		}, 0},
 		{"a server is being reserved, and a budget holds that back", func(f *facts) {
 			reserving(f, "2026-05-04T03:01:58Z")
 			f.server.Status.Conditions = append(f.server.Status.Conditions, metav1.Condition{Type: "Withheld", Status: "True", Reason: "BudgetExhausted"})

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/orphaned"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -121,7 +122,7 @@ func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 	if !endBinding(server, c, v.Now(), v.Counted.Now()) {
 		return nil
 	}
-	err := v.Client.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := v.Client.Patch(ctx, server, mergepatch.Locked(before))
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -108,7 +109,7 @@ func heeded(c *v1alpha1.ServerClaim) bool {
 // patchStatus writes the status of a claim by itself. The list of conditions is replaced as a whole, so that the optimistic
 // lock is what keeps the conditions of others.
 func (s *Subject) patchStatus(ctx context.Context, before, c *v1alpha1.ServerClaim) error {
-	return s.Client.Status().Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return s.Client.Status().Patch(ctx, c, mergepatch.Locked(before))
 }
 
 // claimChanges leaves out writes of status, which are our own.
@@ -173,8 +174,10 @@ type concern struct {
 	power               v1alpha1.PowerState
 	operation, progress string
 	trouble, hindrance  string
+	refusal             string
 	unreachable, waits  string
 	booted              bool
+	bootedAt            int64
 }
 
 func concernOf(s *v1alpha1.Server) concern {
@@ -182,9 +185,13 @@ func concernOf(s *v1alpha1.Server) concern {
 		uid: s.Annotations[v1alpha1.ClaimUIDAnnotation], released: s.Annotations[v1alpha1.ReleasedClaimAnnotation],
 		state: s.Status.State, power: s.Status.PowerState, operation: s.Annotations[v1alpha1.OperationAnnotation],
 		trouble: troubleOf(s), hindrance: hindrance(s), unreachable: unreachable(s), waits: waitsFor(s), booted: policies.BootedForClaim(s),
+		refusal: refusal(s),
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef
+	}
+	if l := s.Status.Lifecycle; l != nil && l.BootedAt != nil {
+		c.bootedAt = l.BootedAt.UnixMicro()
 	}
 	if s.Spec.BootConfigurationRef != nil {
 		c.boot = *s.Spec.BootConfigurationRef

@@ -68,6 +68,7 @@ func TestWhatKeepsAServerFromBeingReservedIsSaid(t *testing.T) {
 		"a BMC of which nobody knows": {condition("BMCReachable", "Unknown", "NotTried"), ""},
 		"a power that nobody knows":   {power(""), "its BMC does not say whether it is on"},
 		"a machine that is on":        {power("On"), "its BMC says On, and it has to be Off first"},
+		"a refused boot":              {func(s *v1alpha1.Server) { s.Status.State = "Reserved"; isRefused(s) }, "The API server refuses it. Its words: exceeded quota"},
 		"a server that moved on":      {func(s *v1alpha1.Server) { s.Status.State, s.Status.PowerState = "Reserved", "On" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

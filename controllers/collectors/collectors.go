@@ -24,7 +24,7 @@ const limit = 10 * time.Second
 var (
 	claims = prometheus.NewDesc("metalaw_claims_abnormal",
 		"ServerClaims with an abnormal condition, by its type and reason: Stalled that is True, and Ready that is "+
-			"False on a claim that has a server. What no claim has is left out.", []string{"condition", "reason"}, nil)
+			"False on a claim that is bound or whose server's BMC cannot be used. What no claim has is left out.", []string{"condition", "reason"}, nil)
 	revisions = prometheus.NewDesc("metalaw_policy_revisions_abnormal",
 		"PolicyRevisions whose condition Compiled or Verified is not True, by its type and reason. What no revision has is left out.",
 		[]string{"condition", "reason"}, nil)
@@ -74,7 +74,8 @@ func (f *figures) claims(ctx context.Context, to chan<- prometheus.Metric) error
 		bound := list.Items[i].Status.Phase == v1alpha1.PhaseBound
 		for _, c := range list.Items[i].Status.Conditions {
 			stalled := c.Type == v1alpha1.ConditionStalled && c.Status == metav1.ConditionTrue
-			if stalled || bound && c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionFalse {
+			unready := c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionFalse
+			if stalled || unready && (bound || c.Reason == v1alpha1.ReasonBMCUnreachable) {
 				found[[2]string{c.Type, c.Reason}]++
 			}
 		}

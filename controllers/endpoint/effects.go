@@ -20,6 +20,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fieldindex"
@@ -103,7 +104,7 @@ func (v *scope) act(ctx context.Context, a answer, refusal string) loop.Progress
 	switch a.outcome {
 	case accepted:
 		if err := v.create(ctx, a.credentials, a.pin); err != nil {
-			return loop.Broken(err)
+			return denied.Write(err, v1alpha1.ReasonBMCRefused, "the BMC or the BMCSecret "+v.endpoint.Name)
 		}
 		v.prober.forget(v.endpoint.Name)
 		return loop.Holds()

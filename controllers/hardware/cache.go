@@ -162,6 +162,17 @@ func (d *Cache[S]) Refresh(name string, target Target, maxAge time.Duration) (Re
 	return s.reading, false
 }
 
+// Peek is the last reading of a subject from a target, and asks for none. fresh says that it is no older than maxAge.
+func (d *Cache[S]) Peek(name string, target Target, maxAge time.Duration) (reading Reading[S], fresh bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.subjects[name]
+	if !ok || !s.target.same(target) {
+		return Reading[S]{}, false
+	}
+	return s.reading, s.reading.Reachable() && d.options.Now().Sub(s.reading.At) <= maxAge
+}
+
 // NextTry is how long until a read that fails may be begun again; 0 where it may be begun now.
 func (d *Cache[S]) NextTry(name string) time.Duration {
 	d.mu.Lock()

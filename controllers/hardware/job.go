@@ -154,3 +154,18 @@ func (d *Cache[S]) Busy(name string) bool {
 	s, ok := d.subjects[name]
 	return ok && slices.ContainsFunc(s.jobs, func(j *Job) bool { return j.State == JobRunning })
 }
+
+// Jobs are the jobs of a subject that are remembered.
+func (d *Cache[S]) Jobs(name string) []Job {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.subjects[name]
+	if !ok {
+		return nil
+	}
+	jobs := make([]Job, 0, len(s.jobs))
+	for _, j := range s.jobs {
+		jobs = append(jobs, *j)
+	}
+	return jobs
+}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // Reconciler runs one kind.
@@ -170,7 +171,7 @@ func (r *Reconciler[T, D]) write(ctx context.Context, mayWait bool, before, obje
 	wanted := copyOf(object)
 	base := copyOf(before)
 	if mainChanged(before, wanted) {
-		if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Client.Patch(ctx, object, mergepatch.Locked(base)); err != nil {
 			return 0, err
 		}
 		version, generation := object.GetResourceVersion(), object.GetGeneration()
@@ -190,7 +191,7 @@ func (r *Reconciler[T, D]) write(ctx context.Context, mayWait bool, before, obje
 		deferred = r.Defers(before, wanted)
 	}
 	if changed && deferred == 0 {
-		if err := r.Client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := r.Client.Status().Patch(ctx, wanted, mergepatch.Locked(base)); err != nil {
 			return 0, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -33,15 +34,15 @@ func TestHeadsWithTheSameContentShareARevision(t *testing.T) {
 		slim(cm)
 		cm.Labels[policyv1alpha1.BundleLabel] = "default"
 		for name, text := range cm.Data {
-			cm.Data[name] = strings.NewReplacer("name: fleet\n", "name: default\n", "version: 1.0.0\n", "version: 1.2.0\n").Replace(text)
+			cm.Data[name] = strings.NewReplacer("name: fleet\n", "name: default\n", "version: 1.0.0\n", "version: "+testkit.Version+"\n").Replace(text)
 		}
 	}
 	for name, c := range map[string]struct {
 		heads []*corev1.ConfigMap
 		want  string
 	}{
-		"one of them is whole":   {[]*corev1.ConfigMap{fleet(t, "shadow", nil), fleet(t, "shadow", slim)}, "default 1.2.0 Embedded 1, fleet 1.0.0 Shadow 0"},
-		"it is what is built in": {[]*corev1.ConfigMap{fleet(t, "active", likeTheBuiltIn)}, "default 1.2.0 Active 2"},
+		"one of them is whole":   {[]*corev1.ConfigMap{fleet(t, "shadow", nil), fleet(t, "shadow", slim)}, "default Embedded 1, fleet 1.0.0 Shadow 0"},
+		"it is what is built in": {[]*corev1.ConfigMap{fleet(t, "active", likeTheBuiltIn)}, "default Active 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeader(t)
@@ -91,7 +92,7 @@ func TestARevisionThatCannotBeStoredStopsNoOther(t *testing.T) {
 			l := newLeader(t, fleet(t, "shadow", nil), fleet(t, "active", otherBundle))
 			l.refusing("fleet", refusal)
 			told := strings.Join(l.look(t), "\n")
-			if want := "default 1.2.0 Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want {
+			if want := "default Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want {
 				t.Errorf("stored %s, want %s", l.stored(t), want)
 			}
 			if !strings.Contains(told, "Warning BundleNotStored PolicyRevision fleet-1.0.0-") || !strings.Contains(told, refusal.Error()) {
@@ -102,7 +103,7 @@ func TestARevisionThatCannotBeStoredStopsNoOther(t *testing.T) {
 			}
 			l.refusing("fleet", nil)
 			l.look(t)
-			if want := "default 1.2.0 Superseded 1, fleet 1.0.0 Shadow 0, other 1.0.0 Active 2"; l.stored(t) != want {
+			if want := "default Superseded 1, fleet 1.0.0 Shadow 0, other 1.0.0 Active 2"; l.stored(t) != want {
 				t.Errorf("once it is let pass, stored is %s, want %s", l.stored(t), want)
 			}
 		})
@@ -138,8 +139,8 @@ func TestARevisionThatTheCacheDoesNotShowYetIsTakenAsItIs(t *testing.T) {
 		digest string
 		want   string
 	}{
-		"with the same content": {"", "default 1.2.0 Superseded 1, fleet 1.0.0 Active 2"},
-		"not with another":      {"sha256:" + strings.Repeat("0", 64), "default 1.2.0 Embedded 1, fleet 1.0.0  0"},
+		"with the same content": {"", "default Superseded 1, fleet 1.0.0 Active 2"},
+		"not with another":      {"sha256:" + strings.Repeat("0", 64), "default Embedded 1, fleet 1.0.0  0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeader(t, fleet(t, "active", nil))
@@ -181,12 +182,12 @@ func TestAStatusThatIsRefusedStopsNoOther(t *testing.T) {
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "the status of PolicyRevision fleet-1.0.0-") {
 		t.Error(err)
 	}
-	if want := "default 1.2.0 Embedded 1, fleet 1.0.0  0, other 1.0.0 Shadow 0"; l.stored(t) != want {
+	if want := "default Embedded 1, fleet 1.0.0  0, other 1.0.0 Shadow 0"; l.stored(t) != want {
 		t.Errorf("stored %s, want %s", l.stored(t), want)
 	}
 	refuses = false
 	l.look(t)
-	if want := "default 1.2.0 Embedded 1, fleet 1.0.0 Shadow 0, other 1.0.0 Shadow 0"; l.stored(t) != want {
+	if want := "default Embedded 1, fleet 1.0.0 Shadow 0, other 1.0.0 Shadow 0"; l.stored(t) != want {
 		t.Errorf("stored %s, want %s", l.stored(t), want)
 	}
 }
@@ -247,7 +248,7 @@ func TestADraftIsNotAcceptedByTheLeader(t *testing.T) {
 		return inner(ctx, files, fill)
 	}
 	l.look(t)
-	if want := "default 1.2.0 Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || accepts != 1 {
+	if want := "default Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || accepts != 1 {
 		t.Errorf("%d acceptances, stored %s, want %s", accepts, l.stored(t), want)
 	}
 }
@@ -272,7 +273,7 @@ func TestAHeadThatTakesTooLongKeepsNoOtherFromBeingPromoted(t *testing.T) {
 	}{{0, 1}, {acceptPause - time.Second, 1}, {time.Second, 2}} {
 		now = now.Add(c.later)
 		told := strings.Join(l.look(t), "\n")
-		if want := "default 1.2.0 Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || slow != c.tries {
+		if want := "default Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || slow != c.tries {
 			t.Errorf("after %d tries and not %d, stored is %s, want %s", slow, c.tries, l.stored(t), want)
 		}
 		if said := strings.Contains(told, "Warning BundleRefused checking it takes longer than 30s"); said != (c.later == 0) {

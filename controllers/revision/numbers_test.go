@@ -22,10 +22,10 @@ func TestWhatIsInForceStaysSoWhateverNumberItComesBackWith(t *testing.T) {
 		number int64
 		want   string
 	}{
-		"an earlier one":      {5, "default 1.2.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
-		"none":                {0, "default 1.2.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
-		"the one that it had": {9, "default 1.2.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
-		"a later one":         {12, "default 1.2.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 12"},
+		"an earlier one":      {5, "default Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"none":                {0, "default Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"the one that it had": {9, "default Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"a later one":         {12, "default Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 12"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			restored := fleetVersion(t, "1.0.0", c.number, policyv1alpha1.PolicyRevisionStatus{})
@@ -50,7 +50,7 @@ func TestANumberThatSomebodyLowersOnPurposeStaysLow(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.look(t)
-	if got := l.stored(t); got != "default 1.2.0 Draft 0, fleet 1.0.0 Active 5" {
+	if got := l.stored(t); got != "default Draft 0, fleet 1.0.0 Active 5" {
 		t.Error(got)
 	}
 }
@@ -69,7 +69,7 @@ func TestARevisionThatMayNotBeWrittenKeepsNobodyFromBeingPromoted(t *testing.T) 
 	})
 	l.look(t)
 	l.look(t)
-	if got := l.stored(t); got != "default 1.2.0 Draft 0, fleet 0.9.0 Superseded 1, fleet 1.0.0 Active 2" {
+	if got := l.stored(t); got != "default Draft 0, fleet 0.9.0 Superseded 1, fleet 1.0.0 Active 2" {
 		t.Error(got)
 	}
 }

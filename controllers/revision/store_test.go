@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -32,8 +33,7 @@ func fleetVersion(t *testing.T, version string, promotion int64, status policyv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	files[bundle.BundleFile] = []byte(strings.NewReplacer("name: default", "name: fleet", "version: 1.2.0", "version: "+version).
-		Replace(string(files[bundle.BundleFile])))
+	testkit.Rename(files, "fleet", version)
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil || b == nil {
 		t.Fatal(err, found)
@@ -283,7 +283,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	known := func() string {
 		var names []string
 		for name := range s.trials {
-			names = append(names, s.trials[name].bundle.Name+" "+s.trials[name].bundle.Version)
+			names = append(names, named(s.trials[name].bundle.Name, s.trials[name].bundle.Version))
 		}
 		slices.Sort(names)
 		return strings.Join(names, ", ")
@@ -299,7 +299,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	}
 	look(all)
 	look(all)
-	const whole = "default 1.2.0, fleet 1.0.0, fleet 1.1.0, fleet 1.2.0, fleet 1.3.0"
+	const whole = "default, fleet 1.0.0, fleet 1.1.0, fleet 1.2.0, fleet 1.3.0"
 	if got := known(); got != whole {
 		t.Errorf("while all are stored, known are %s", got)
 	}
@@ -313,7 +313,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 		t.Errorf("what two looks do not show, with another between them, is forgotten: %s", got)
 	}
 	look(nil)
-	if got, want := known(), "default 1.2.0, fleet 1.0.0, fleet 1.1.0"; got != want {
+	if got, want := known(), "default, fleet 1.0.0, fleet 1.1.0"; got != want {
 		t.Errorf("known are %s, want %s", got, want)
 	}
 	if b, loaded := s.Revision(pinned.Name); !loaded || b.Version != "1.1.0" || s.Lost(pinned.Name) {
@@ -322,7 +322,7 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	s.Reader = fake.NewClientBuilder().WithScheme(scheme).Build()
 	look(nil)
 	look(nil)
-	if got, want := known(), "default 1.2.0, fleet 1.0.0"; got != want {
+	if got, want := known(), "default, fleet 1.0.0"; got != want {
 		t.Errorf("once no server is pinned to it: %s, want %s", got, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/claims/solve"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -228,7 +229,7 @@ func holdFor(server *v1alpha1.Server, uid types.UID) {
 func (b *binder) writeServer(ctx context.Context, e *index.Entry, change func(*v1alpha1.Server)) (*v1alpha1.Server, error) {
 	server := index.Server(e).DeepCopy()
 	change(server)
-	if err := b.patch(ctx, server, client.MergeFromWithOptions(index.Server(e), client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := b.patch(ctx, server, mergepatch.Locked(index.Server(e))); err != nil {
 		return nil, err
 	}
 	b.fleet.Wrote(server) // nothing of it is others', by the lock

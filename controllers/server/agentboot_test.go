@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -49,7 +50,7 @@ func TestNoBootIsPreparedForAMachineThatSomebodySwitchedOnSinceItWasRead(t *test
 				for read := m.readings(); m.readings() == read; {
 					w.manager.run(time.Second)
 				}
-				w.manager.run(moveFreshness + time.Second)
+				w.manager.run(plan.Freshness + time.Second)
 				if err := w.api.Delete(t.Context(), others); err != nil {
 					t.Fatal(err)
 				}

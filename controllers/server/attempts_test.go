@@ -65,7 +65,7 @@ func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer c.scope.Cache.Close()
-			if got := c.scope.requested().Attempt(v1alpha1.PowerActionOn); got != c.want {
+			if got := c.scope.seen.Requested().Attempt(v1alpha1.PowerActionOn); got != c.want {
 				t.Errorf("attempt %d, want %d", got, c.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -47,7 +48,7 @@ func TestARequestRecordedByAClockThatIsAheadIsWaitedForNoLongerThanAnyOther(t *t
 		"a power-on is asked for again after the grace": {redfish.PowerOff, v1alpha1.PowerOn, v1alpha1.PowerActionOn,
 			testPowerGrace + 30*time.Second, testPowerGrace - time.Second, []string{"On"}},
 		"a shutdown is asked for again, and then the power is cut": {redfish.PowerOn, v1alpha1.PowerOff, v1alpha1.PowerActionGracefulShutdown,
-			shutdownGrace + 30*time.Second, testPowerGrace - time.Second, []string{"GracefulShutdown", "ForceOff"}},
+			plan.ShutdownGrace + 30*time.Second, testPowerGrace - time.Second, []string{"GracefulShutdown", "ForceOff"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,11 +21,8 @@ import (
 
 // recordReady records the conditions, where a move has been put off since a time.
 func (v *scope) recordReady(d engine.Decision, postponed time.Time) {
-	in := statusShell{v}.statusInput(d, loop.Outcome{})
-	in.Since.Postponed = postponed
-	out := status.Decide(in)
-	*v.server = *out.Server
-	v.wakeIn(out.Wake)
+	v.seen.Memory.Held = postponed
+	v.record(d, loop.Outcome{})
 }
 
 func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
@@ -36,7 +33,7 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 		want string
 	}{
 		"not while it is read":      {time.Second, before, before},
-		"after a while":             {worthTelling, before, waits},
+		"after a while":             {status.WorthTelling, before, waits},
 		"where nothing is told yet": {time.Second, "", waits},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,12 +41,12 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 			if c.told != "" {
 				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
 			}
-			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, v.now.Add(-c.held))
+			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, v.seen.Now.Add(-c.held))
 			if got := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady).Message; got != c.want {
 				t.Errorf("Ready says %q, want %q", got, c.want)
 			}
-			if c.want == before && v.out.wake != worthTelling-c.held {
-				t.Errorf("looks again in %s", v.out.wake)
+			if c.want == before && v.x.wake != status.WorthTelling-c.held {
+				t.Errorf("looks again in %s", v.x.wake)
 			}
 		})
 	}
@@ -149,7 +146,7 @@ func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newScope(t, v1alpha1.StateError, func(v *scope) {
 				v.server.Status.Lifecycle.Rule = "WipeFailed"
-				v.inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
+				v.seen.Inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
 			})
 			v.recordReady(engine.Decision{From: "Error", To: "Error", Stable: true}, time.Time{})
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {

@@ -20,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -186,14 +187,15 @@ func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 				w := inWorld(t, newMachine(redfish.PowerOn), append(reserved(v1alpha1.PowerOff), inventory)...)
 				c.before(w)
 				v := w.manager.observe(t)
-				before := v.decided()
+				before := v.x.decided()
 				c.changes(w)
 				if stale, err := before.stale(t.Context()); err != nil || stale != c.stale {
 					t.Errorf("before a write to the BMC %q is stale (%v), want %q", stale, err, c.stale)
 				}
-				p, ok := v.confirm(t.Context(), fleet.Record)
+				p := v.x.confirm(t.Context(), fleet.Record)
+				ok := p.Phase == loop.Done
 				if ok != (c.stale == "") || (!ok && p.Reason != "StaleRead") {
-					t.Errorf("before a write to the API: confirmed %t, %+v", ok, p)
+					t.Errorf("before a write to the API: confirmed: %+v", p)
 				}
 			})
 		})
@@ -224,7 +226,7 @@ func TestAnInventoryThatWasWrittenSinceIsSeenBeforeAnythingIsDone(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
-				before := w.manager.observe(t).decided()
+				before := w.manager.observe(t).x.decided()
 				now := metav1.NewMicroTime(time.Now())
 				inventory := &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 7, State: c.wipe, StartedAt: now, UpdatedAt: now}}
 				inventory.Name, inventory.Spec.SystemUUID = c.named, machineUUID
@@ -257,11 +259,11 @@ func TestAnAPIServerThatDoesNotAnswerConfirmsNothing(t *testing.T) {
 					},
 				})
 				v := w.manager.observe(t)
-				if _, err := v.decided().stale(t.Context()); !errors.Is(err, errDown) {
+				if _, err := v.x.decided().stale(t.Context()); !errors.Is(err, errDown) {
 					t.Errorf("before a write to the BMC: %v", err)
 				}
-				if p, ok := v.confirm(t.Context(), fleet.Record); ok || !errors.Is(p.Err, errDown) {
-					t.Errorf("before a write to the API: confirmed %t, %+v", ok, p)
+				if p := v.x.confirm(t.Context(), fleet.Record); p.Phase == loop.Done || !errors.Is(p.Err, errDown) {
+					t.Errorf("before a write to the API: confirmed: %+v", p)
 				}
 			})
 		})
@@ -289,10 +291,10 @@ func TestAFreezeThatCameWhileARequestWaitedHoldsItBack(t *testing.T) {
 					s.Labels = map[string]string{"rack": "r1"}
 				})...)
 				v := w.manager.observe(t)
-				if p, ok := v.permitted(t.Context(), fleet.ForcedOff); !ok {
+				if p := v.x.permitted(t.Context(), fleet.ForcedOff); p.Phase != loop.Done {
 					t.Fatalf("not permitted: %+v", p)
 				}
-				decided := v.decided()
+				decided := v.x.decided()
 				control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}, Spec: c.spec}
 				if err := w.api.Create(t.Context(), control); err != nil {
 					t.Fatal(err)
@@ -314,7 +316,7 @@ func TestAFreezeThatCameWhileARequestWaitedHoldsItBack(t *testing.T) {
 func TestNothingIsAskedWhileItCannotBeToldWhatIsFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
-		decided := w.manager.observe(t).decided()
+		decided := w.manager.observe(t).x.decided()
 		down := interceptor.NewClient(w.api, interceptor.Funcs{
 			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 				return errDown
@@ -361,11 +363,12 @@ func TestTheServerIsReadAfterTheWaitForTheGateAndTheCacheIsTheLastLook(t *testin
 				})
 				w.manager.Reader, w.manager.Gate.Reader = live, live
 				v := w.manager.observe(t)
-				if p, ok := v.confirm(t.Context(), fleet.Record); !ok {
+				if p := v.x.confirm(t.Context(), fleet.Record); p.Phase != loop.Done {
 					t.Fatalf("not confirmed: %+v", p)
 				}
 				reads, freezes = nil, c.freezes
-				p, ok := v.confirm(t.Context(), c.action)
+				p := v.x.confirm(t.Context(), c.action)
+				ok := p.Phase == loop.Done
 				if ok != c.ok || (!ok && p.Reason != v1alpha1.ReasonFrozen) {
 					t.Errorf("confirmed %t, %+v", ok, p)
 				}

@@ -14,9 +14,6 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// mayWait says that what this reconcile records need not be stored at once.
-func (v *scope) mayWait() bool { return !v.recorded.Settled || v.facts.Claim.Binding }
-
 // defers is how long a status may wait for the next write, where it differs only in what status.Promptly leaves out. What is not stored
 // by then, or after a while, is found and stored by whoever looks next.
 func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
@@ -28,6 +25,6 @@ func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 		entry = l.Entry
 	}
 	id := fmt.Sprintf("%d/%d", entry, after.Generation)
-	first := s.memory.of(after.Name).seen.First(seen.Deferred, id, policies.Instant{Now: now})
-	return max(0, worthTelling-now.Sub(first))
+	first := s.memory.of(after.Name).Seen.First(seen.Deferred, id, policies.Instant{Now: now})
+	return max(0, status.WorthTelling-now.Sub(first))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -28,7 +29,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
 		}
 	}
-	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.facts.Claim.Binding = true, true }
+	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.seen.Facts.Claim.Binding = true, true }
 	onItsWay := func(*scope) {}
 	undecided := func(v *scope) { v.server.Status.Lifecycle = nil }
 	hardware := func(s *v1alpha1.Server) { s.Status.PowerState, s.Status.Model = v1alpha1.PowerStateOn, "Emulated" }
@@ -39,7 +40,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 		want   bool
 	}{
 		"the generation that was observed, on the way": {onItsWay, observed, 0, true},
-		"but not for long":                                {onItsWay, observed, worthTelling, false},
+		"but not for long":                                {onItsWay, observed, status.WorthTelling, false},
 		"but not where the server rests":                  {settled, observed, 0, false},
 		"of a server that rests until its claim names it": {binding, observed, 0, true},
 		"the credential of a probe that cannot boot yet":  {onItsWay, holds(v1alpha1.ProbePurposeProbe), 0, true},
@@ -52,7 +53,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 		}, 0, false},
 		"but not a mark": {onItsWay, func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }, 0, false},
 		"the hardware of a server about which nothing is decided yet": {undecided, hardware, 0, true},
-		"but not for long either":                                     {undecided, hardware, worthTelling, false},
+		"but not for long either":                                     {undecided, hardware, status.WorthTelling, false},
 		"but not what a condition says of it": {undecided, func(s *v1alpha1.Server) {
 			hardware(s)
 			s.Status.Conditions[0].Message = "otherwise"
@@ -62,14 +63,15 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newScope(t, "Discovery", c.scope)
+			s := newSubject(*v.Options)
 			v.server.Status.ObservedGeneration = 1
 			v.server.Status.Conditions = []metav1.Condition{{Type: "A", ObservedGeneration: 1}}
 			after := v.server.DeepCopy()
 			c.change(after)
-			v.Now = func() time.Time { return v.now }
-			v.defers(v.server, after)
-			v.now = v.now.Add(c.waited)
-			if got := v.mayWait() && v.defers(v.server, after) > 0; got != c.want {
+			s.Now = func() time.Time { return v.seen.Now }
+			s.defers(v.server, after)
+			v.seen.Now = v.seen.Now.Add(c.waited)
+			if got := (!v.recorded.Settled || v.seen.Facts.Claim.Binding) && s.defers(v.server, after) > 0; got != c.want {
 				t.Errorf("waits: %t", got)
 			}
 		})

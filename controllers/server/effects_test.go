@@ -19,7 +19,7 @@ func TestNothingIsAppliedForADecisionThatMovesOrHalts(t *testing.T) {
 		"a move":               {engine.Decision{From: "Available", To: "Reserved", Effects: effects}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome := effectShell{newScope(t, "Available")}.applyEffects(t.Context(), c.decision)
+			outcome := newScope(t, "Available").applyEffects(t.Context(), c.decision)
 			if applied := !outcome.Settled(); applied != c.applied {
 				t.Errorf("applied %t", applied)
 			}

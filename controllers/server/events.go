@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,12 +44,12 @@ func (s *subject) tellConsent(before, after *v1alpha1.Server) {
 }
 
 // event records an event about a server: a warning where it is not as it should be.
-func (s *subject) event(on *v1alpha1.Server, fine bool, reason, action, note string) {
+func (o *Options) event(on *v1alpha1.Server, fine bool, reason, action, note string) {
 	kind := corev1.EventTypeNormal
 	if !fine {
 		kind = corev1.EventTypeWarning
 	}
-	s.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
+	o.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
 // withheld warns whoever waits for a server to go that nobody may let it go.
@@ -126,7 +127,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 			s.event(after, false, kind, "Observe", now.Message)
 		}
 	}
-	s.tellOverride(before, after)
+	s.tellUnbooted(before, after)
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if now == nil || was == nil || was.Status == now.Status {
@@ -139,12 +140,18 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 	s.event(after, answers, reason, "Observe", now.Reason+": "+now.Message)
 }
 
-// tellOverride reports that a machine was not switched on because its BMC ignores the boot override.
-func (s *subject) tellOverride(before, after *v1alpha1.Server) {
+// tellUnbooted reports why a machine is not booted: its BMC ignores the boot override, or the API server refuses an object.
+func (s *subject) tellUnbooted(before, after *v1alpha1.Server) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
-	if now != nil && now.Reason == power.OverrideIgnored && (was == nil || was.Reason != power.OverrideIgnored) {
-		s.event(after, false, power.OverrideIgnored, "PowerOn", now.Message)
+	if now == nil || was != nil && was.Reason == now.Reason {
+		return
+	}
+	switch now.Reason {
+	case power.OverrideIgnored:
+		s.event(after, false, now.Reason, "PowerOn", now.Message)
+	case v1alpha1.ReasonBootConfigurationRefused, v1alpha1.ReasonWriteRefused:
+		s.event(after, false, now.Reason, "Write", now.Message)
 	}
 }
 
@@ -153,7 +160,7 @@ func (v *scope) report(context.Context) {
 	if v.Probation != nil {
 		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
-	for _, n := range v.out.notes {
+	for _, n := range slices.Concat(v.x.notes, v.recorded.Notes) {
 		v.event(v.server, n.Fine, n.Reason, "Operate", n.Message)
 	}
 }

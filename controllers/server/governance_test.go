@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -48,17 +49,17 @@ func TestAServerThatItsRevisionHaltsComesUnderAnotherAsANewEntry(t *testing.T) {
 		moves     []string
 	}{
 		"in the state that it had": {redfish.PowerOff, "", bad, good, nil, nothing, nil, 20 * time.Second,
-			"Cleanup 8 default-1.2.0", "", []string{"Adopted Cleanup"}},
+			"Cleanup 8 default", "", []string{"Adopted Cleanup"}},
 		"a wipe that was proven for the former entry does not count": {redfish.PowerOff, "", bad, good, nil, nothing,
-			wiping(policyv1alpha1.WipeVerified, 7), 20 * time.Second, "Cleanup 8 default-1.2.0", "", []string{"Adopted Cleanup"}},
+			wiping(policyv1alpha1.WipeVerified, 7), 20 * time.Second, "Cleanup 8 default", "", []string{"Adopted Cleanup"}},
 		"not while a wipe runs": {redfish.PowerOn, "", bad, good, nil, nothing, wiping(policyv1alpha1.WipeRunning, 7), time.Minute,
 			"Cleanup 7 default-2.0.0", "SafetyRule takes over once the wipe that runs has ended", nil},
 		"not while a power change may still come true": {redfish.PowerOff, "", bad, good, nil, asked(10 * time.Second), nil, 20 * time.Second,
 			"Cleanup 7 default-2.0.0", "SafetyRule takes over once the power change that was asked for has shown or lapsed", nil},
 		"from when that has lapsed": {redfish.PowerOff, "", bad, good, nil, asked(10 * time.Second), nil, 80 * time.Second,
-			"Cleanup 8 default-1.2.0", "", []string{"Adopted Cleanup"}},
+			"Cleanup 8 default", "", []string{"Adopted Cleanup"}},
 		"from the initial state, off first, where it runs what was booted before": {redfish.PowerOn, "", bad, good, nil, nothing, nil, 3 * time.Minute,
-			"Cleanup 10 default-1.2.0", "", []string{"Adopted Initial", "DataRunning Released", "RetentionEnded Cleanup"}},
+			"Cleanup 10 default", "", []string{"Adopted Initial", "DataRunning Released", "RetentionEnded Cleanup"}},
 		"not where another machine answers": {redfish.PowerOff, "1a2b3c4d-0000-0000-0000-000000000002", bad, good, nil, nothing, nil, time.Minute,
 			"Cleanup 7 default-2.0.0", "SafetyRule", nil},
 		"not where the other does not know its state": {redfish.PowerOff, "", bad, without(t, "3.0.0", ""), nil, nothing, nil, time.Minute,
@@ -68,7 +69,7 @@ func TestAServerThatItsRevisionHaltsComesUnderAnotherAsANewEntry(t *testing.T) {
 		"not where the other is held": {redfish.PowerOff, "", bad, good, []*bundle.Bundle{good}, nothing, nil, time.Minute,
 			"Cleanup 7 default-2.0.0", "SafetyRule", nil},
 		"where its own is held": {redfish.PowerOff, "", variant(t, "2.1.0"), good, []*bundle.Bundle{variant(t, "2.1.0")}, nothing, nil, time.Minute,
-			"Cleanup 8 default-1.2.0", "", []string{"Adopted Cleanup"}},
+			"Cleanup 8 default", "", []string{"Adopted Cleanup"}},
 		"not where nothing halts it": {redfish.PowerOff, "", variant(t, "2.1.0"), good, nil, nothing, nil, time.Minute,
 			"Cleanup 7 default-2.1.0", "", nil},
 	} {
@@ -144,7 +145,7 @@ func TestAServerThatRestsComesUnderAnotherRevisionInOneWrite(t *testing.T) {
 		r.target = good
 		w.manager.run(10 * time.Minute)
 		after := w.server()
-		if got := lifecycleText(after); got != "Available 7 default-1.2.0" {
+		if got := lifecycleText(after); got != "Available 7 default" {
 			t.Errorf("it is %s", got)
 		}
 		if n := writes(t, before, after); n != 1 || len(w.events) != events {
@@ -173,7 +174,7 @@ func TestABootOfOursThatTheOtherRevisionDoesNotAskForCountsForNothingUnderIt(t *
 		}
 		r.target = good
 		w.manager.run(10 * time.Minute)
-		if got := lifecycleText(w.server()); got != "Available 8 default-1.2.0" || w.server().Spec.BootConfigurationRef != nil {
+		if got := lifecycleText(w.server()); got != "Available 8 default" || w.server().Spec.BootConfigurationRef != nil {
 			t.Errorf("it is %s, and names the boot %v", got, w.server().Spec.BootConfigurationRef)
 		}
 	})
@@ -295,7 +296,7 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct{ servers, seconds int }{"a fleet": {10000, 1100}, "a rack": {40, 5}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSubject(Options{AdoptionRate: perSecond, Cache: newCache(nil, func(string) {}),
+			s := newSubject(Options{AdoptionRate: perSecond, Now: time.Now, Cache: newCache(nil, func(string) {}),
 				Bundles: &rules{target: good, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}})
 			defer s.Cache.Close()
 			looks, most, seconds, left := 0, 0, 0, c.servers
@@ -312,17 +313,18 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					if server.Status.Lifecycle.Revision == good.Revision.Name {
 						continue
 					}
-					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
+					v := s.scope(server)
+					v.seen.Now, v.seen.Facts = begin.Add(time.Duration(seconds)*time.Second), &policies.Facts{}
 					looks++
-					governShell{v}.get(rollout.Governs(governShell{v}.question()).Asks)
-					if rollout.Governs((governShell{v}).question()).Bundle == good {
+					v.get(rollout.Governs(v.question()).Asks)
+					if rollout.Governs(v.question()).Bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name
 						adopted++
 						continue
 					}
-					again := int(v.out.wake / time.Second)
+					again := int(v.x.wake / time.Second)
 					if again < 1 || again > 60 {
-						t.Fatalf("it is looked at again after %s", v.out.wake)
+						t.Fatalf("it is looked at again after %s", v.x.wake)
 					}
 					at[seconds+again] = append(at[seconds+again], server)
 				}
@@ -353,7 +355,7 @@ func TestAnOperationDoesNotOutliveTheEntryThatAnotherRevisionEnded(t *testing.T)
 		}), dirtyInventory(nil))
 		w.manager.Bundles = &rules{target: good, pinned: map[string]*bundle.Bundle{bad.Revision.Name: bad}}
 		w.manager.run(time.Minute)
-		want := "Cleanup 8 default-1.2.0; Failed: policy revision " + good.Revision.Name + " took the server over before that; see where it is now, and ask again"
+		want := "Cleanup 8 default; Failed: policy revision " + good.Revision.Name + " took the server over before that; see where it is now, and ask again"
 		if s := w.server(); want != fmt.Sprintf("%s; %s: %s", lifecycleText(s), s.Status.Operation.State, s.Status.Operation.Message) {
 			t.Errorf("%s, %+v", lifecycleText(s), s.Status.Operation)
 		}

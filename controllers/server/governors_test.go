@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -55,7 +56,7 @@ func changed(t testing.TB, version string, change func(lifecycle string) string)
 		t.Fatal(err)
 	}
 	files["lifecycle.yaml"] = []byte(change(string(files["lifecycle.yaml"])))
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", "version: "+version, 1))
+	testkit.Rename(files, "", version)
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
@@ -96,11 +97,11 @@ func wiping(state policyv1alpha1.WipeState, entry int64) *policyv1alpha1.ServerI
 	return i
 }
 
-// lifecycleText is where a server is: "Cleanup 7 default-1.2.0".
+// lifecycleText is where a server is: "Cleanup 7 default-2.0.0", or "Cleanup 7 default" under the shipped version.
 func lifecycleText(s *v1alpha1.Server) string {
 	l := s.Status.Lifecycle
 	revision := l.Revision[:strings.LastIndex(l.Revision, "-")]
-	return fmt.Sprintf("%s %d %s", s.Status.State, l.Entry, revision)
+	return strings.TrimSuffix(fmt.Sprintf("%s %d %s", s.Status.State, l.Entry, revision), "-"+testkit.Version)
 }
 
 // haltedText is the reason and the end of the message of PolicyHalted.
@@ -136,7 +137,7 @@ func TestWhatStandsInForARevisionDecidesNothing(t *testing.T) {
 				v.Bundles = &rules{target: &inIts, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
 				v.server.Status.Lifecycle.Revision = c.revision
 			})
-			g, decides := rollout.Governs(governShell{v}.question()), ""
+			g, decides := rollout.Governs(v.question()), ""
 			if g.Bundle != nil {
 				decides = g.Bundle.Revision.Name
 			}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -56,41 +55,5 @@ func TestAMachineWithoutInterfaces(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAnAssignmentProvesAHeldMachineByItsRecordedHardware(t *testing.T) {
-	const mac, otherMAC = "00:40:a6:00:00:01", "00:40:a6:00:00:02"
-	recorded := bmcsystems.Record{SerialNumbers: []string{"S"}, MACs: []string{mac}}
-	for name, c := range map[string]struct {
-		assigned bmcsystems.Assignment
-		recorded bmcsystems.Record
-		holds    bool
-		want     bmcsystems.Assignment
-	}{
-		"its own hardware":                        {bmcsystems.Assignment{SerialNumber: "S", MAC: mac}, recorded, true, bmcsystems.Assignment{SerialNumber: "S", MAC: mac}},
-		"other hardware proves nothing":           {bmcsystems.Assignment{SerialNumber: "T", MAC: otherMAC}, recorded, true, bmcsystems.Assignment{}},
-		"other hardware of a clean machine":       {bmcsystems.Assignment{SerialNumber: "T", MAC: otherMAC}, recorded, false, bmcsystems.Assignment{SerialNumber: "T", MAC: otherMAC}},
-		"an exchanged card":                       {bmcsystems.Assignment{SerialNumber: "S", MAC: otherMAC}, recorded, true, bmcsystems.Assignment{SerialNumber: "S", MAC: otherMAC}},
-		"a MAC address that only the BMC reports": {bmcsystems.Assignment{MAC: otherMAC}, recorded, true, bmcsystems.Assignment{SerialNumber: "S", MAC: otherMAC}},
-		"nothing is recorded":                     {bmcsystems.Assignment{SerialNumber: "T"}, bmcsystems.Record{}, true, bmcsystems.Assignment{SerialNumber: "T"}},
-	} {
-		if got := provenBy(c.assigned, c.recorded, c.holds); got != c.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-func TestADirtyServerWantsNoOtherMachine(t *testing.T) {
-	const id = "0a000000-0000-4000-8000-00000000000a"
-	s := &v1alpha1.Server{Spec: v1alpha1.ServerSpec{SystemUUID: id}, Status: v1alpha1.ServerStatus{SerialNumber: "S",
-		Lifecycle: &v1alpha1.LifecycleStatus{Marks: []string{"Dirty"}}}}
-	v := &scope{server: s, view: view{stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}}
-	if other := (redfish.SystemSnapshot{Identity: redfish.Identity{SerialNumber: "T"}}); redfish.Shows(v.want(), other) {
-		t.Error("another machine is taken for it")
-	}
-	v.stated.assigned.SerialNumber = "S"
-	if own := (redfish.SystemSnapshot{Identity: redfish.Identity{SerialNumber: "S"}}); !redfish.Shows(v.want(), own) {
-		t.Error("its own machine is not known")
 	}
 }

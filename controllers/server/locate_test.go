@@ -12,8 +12,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/server/power"
-	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -143,13 +141,4 @@ func TestALightThatDoesNotShowYetIsStillOursToSwitchOff(t *testing.T) {
 			t.Error("the mark is kept")
 		}
 	})
-}
-
-func TestALightIsByTheStateWhereItAsksForOne(t *testing.T) {
-	for word, want := range map[string]bool{"": false, "Off": false, "Lit": true, "Blinking": true} {
-		effect := engine.Effect{Name: policies.EffectLocate, Params: []engine.Param{{Name: "unlessAsked", Value: engine.StringValue(word)}}}
-		if _, byState := (settingShell{&scope{server: &v1alpha1.Server{}}}).wantedLight(effect); byState != want {
-			t.Errorf("%q: the light is by the state: %t", word, byState)
-		}
-	}
 }

@@ -127,10 +127,10 @@ func TestAMaintenanceThatWaitsSaysForWhat(t *testing.T) {
 	}{
 		"for a BMC that does not answer": {state: v1alpha1.StateAvailable, power: redfish.PowerOff, silent: true,
 			waits: "BMCUnreachable: " + waits + "SetAside waits for a fresh reading of the BMC" + silent,
-			ready: "Moving: SetAside waits for a fresh reading of the BMC"},
+			ready: "BMCUnreachable: Its BMC cannot be used (ConnectionFailed). SetAside waits for a fresh reading of the BMC"},
 		"for a BMC that does not say whether a wipe comes up": {state: v1alpha1.StateCleanup, change: toWipe, power: redfish.PowerOff, silent: true,
 			waits: "BMCUnreachable: " + waits + "rule SetAside waits for inService && !wiping && !wipeBooted (inService is true, wipeBooted is true, wiping is false)" + silent,
-			ready: "Moving: Booting the wipe image; its disks are being erased and checked. Waits in BootWipe: the BMC, which does not answer: redfish: GET  at : no route to host"},
+			ready: "BMCUnreachable: Its BMC cannot be used (ConnectionFailed). Booting the wipe image; its disks are being erased and checked. Waits in BootWipe: the BMC, which does not answer: redfish: GET  at : no route to host"},
 		"for a wipe that runs": {state: v1alpha1.StateCleanup, change: toWipe, power: redfish.PowerOn, wiping: true,
 			waits: "RuleWaits: " + waits + "rule SetAside waits for inService && !wiping && !wipeBooted (inService is true, wiping is true)",
 			ready: "Moving: Booting the wipe image; its disks are being erased and checked."},

@@ -208,7 +208,7 @@ func TestAnOperationThatAFreezeStopsAtTheLastMomentGoesOnWhenItIsLifted(t *testi
 						if err := w.api.Create(t.Context(), control); err != nil {
 							t.Fatal(err)
 						}
-						held := decided{subject: w.manager.subject, server: w.server()}.heldBack(t.Context(), []fleet.Action{fleet.PowerCycle})
+						held := decided{Options: &w.manager.subject.Options, server: w.server()}.heldBack(t.Context(), []fleet.Action{fleet.PowerCycle})
 						return &redfish.NotAskedError{What: "the reset", Err: held}
 					}
 					return c.answer

@@ -127,18 +127,10 @@ type Options struct {
 }
 
 const (
-	// fastestPoll and slowestPoll bound how often a machine in transition is read; the interval grows with the time since
-	// something was asked of it.
-	fastestPoll = 100 * time.Millisecond
-	slowestPoll = 15 * time.Second
 	// parkedPoll is how old a reading of a parked machine may be. Its power is shown within 15 s, the reading included.
 	parkedPoll = 10 * time.Second
 	// missingRetry is the time between two looks for what is needed to reach a BMC.
 	missingRetry = time.Minute
-	// moveFreshness is how old a reading may be on which a move or a power action relies.
-	moveFreshness = 5 * time.Second
-	// shutdownGrace is how long an operating system may take to shut down where the policy does not say.
-	shutdownGrace = 5 * time.Minute
 )
 
 func (o *Options) setDefaults(mgr ctrl.Manager) {

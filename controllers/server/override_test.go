@@ -15,7 +15,6 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	boots "github.com/metalaw/metalaw/controllers/server/boot"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -145,29 +144,6 @@ func TestASelfTestHoldsAClearBackForAWhileOnly(t *testing.T) {
 					t.Errorf("not cleared within %s: %v", c.after, m.asked())
 				}
 			})
-		})
-	}
-}
-
-func TestTheFirstWordIsAsThePolicySaysForTheModel(t *testing.T) {
-	for name, c := range map[string]struct {
-		grace time.Duration
-		model string
-		want  time.Duration
-	}{
-		"of any model":                         {0, "Other", 20 * time.Minute},
-		"of a model that takes longer":         {0, "SYS-821GE-TNHR", 45 * time.Minute},
-		"where the process has one of its own": {time.Second, "SYS-821GE-TNHR", time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			settings := bundle.Settings{Boot: bundle.Boot{BootOf: bundle.BootOf{FirstWord: 20 * time.Minute},
-				Models: []bundle.BootModel{{Model: "sys-821ge*", BootOf: bundle.BootOf{FirstWord: 45 * time.Minute}}}}}
-			v := &scope{subject: &subject{Options: Options{BootGrace: c.grace}}, server: &v1alpha1.Server{}}
-			v.bundle = &bundle.Bundle{Manifest: bundle.Manifest{Settings: settings}}
-			v.server.Status.Model = c.model
-			if got := (bootShell{v}).firstWord(); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
-			}
 		})
 	}
 }

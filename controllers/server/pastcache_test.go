@@ -20,6 +20,9 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/server/plan"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -44,10 +47,14 @@ func inspects(s *v1alpha1.Server) {
 
 func TestNothingIsReadPastTheCacheThatCannotDiffer(t *testing.T) {
 	stale := func(actions ...fleet.Action) func(context.Context, *scope) {
-		return func(ctx context.Context, v *scope) { _, _ = v.decided(actions...).stale(ctx) }
+		return func(ctx context.Context, v *scope) { _, _ = v.x.decided(actions...).stale(ctx) }
 	}
-	mark := func(ctx context.Context, v *scope) { custodyShell{v}.storeMark(ctx, "Dirty") }
-	release := func(ctx context.Context, v *scope) { custodyShell{v}.releaseClaim(ctx) }
+	mark := func(ctx context.Context, v *scope) {
+		v.x.carryOut(ctx, plan.Effect(*v.seen, engine.MarkFirst("Dirty")))
+	}
+	release := func(ctx context.Context, v *scope) {
+		v.x.carryOut(ctx, plan.Effect(*v.seen, engine.Effect{Name: policies.EffectReleaseClaim}))
+	}
 	server, inventory, claim := "Server", "ServerInventory", "ServerClaim"
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.Server)
@@ -119,7 +126,7 @@ func TestTheIgnitionThatThisProcessMadeIsDeletedWithoutALook(t *testing.T) {
 				c.changes(w)
 				v := w.manager.observe(t)
 				kinds, key := w.countsReads(), types.NamespacedName{Namespace: "metalaw-system", Name: "a"}
-				if err := (bootShell{v}).deleteIgnition(t.Context(), key); err != nil || len(*kinds) != c.reads {
+				if err := v.x.deleteIgnition(t.Context(), key); err != nil || len(*kinds) != c.reads {
 					t.Errorf("%d reads past the cache (%v), want %d", len(*kinds), err, c.reads)
 				}
 				if err := w.api.Get(t.Context(), key, &corev1.Secret{}); apierrors.IsNotFound(err) == c.left {
@@ -134,7 +141,7 @@ func TestAFreezeHoldsBackAServerThatGotItsLabelSinceTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
 		v := w.manager.observe(t)
-		decided := v.decided(fleet.ForcedOff)
+		decided := v.x.decided(fleet.ForcedOff)
 		serverBecomes(func(s *v1alpha1.Server) { s.Labels = map[string]string{"rack": "r1"} })(w)
 		control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
 		control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "incident", Level: policyv1alpha1.FreezeDestructive,

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -100,7 +101,7 @@ func TestAReadingThatEndsWhileAServerIsDecidedOnIsNotMadeAgain(t *testing.T) {
 					t.Errorf("read %d times, want 2: before it and after it", m.readings())
 				}
 				for _, age := range w.manager.relied {
-					if age > moveFreshness {
+					if age > plan.Freshness {
 						t.Errorf("the BMC is asked on what it said %s before", age)
 					}
 				}
@@ -134,7 +135,7 @@ func TestTheFirstReadingOfAServerServesUntilItsProbeBoots(t *testing.T) {
 			t.Errorf("read %d times, want 2: at first, and for what became of the power-on", m.readings())
 		}
 		for _, age := range w.manager.relied {
-			if age > moveFreshness {
+			if age > plan.Freshness {
 				t.Errorf("the BMC is asked on what it said %s before", age)
 			}
 		}

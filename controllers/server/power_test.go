@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -59,7 +60,7 @@ func TestAShutdownKeepsItsGraceAcrossManagersAndEachAsksOnce(t *testing.T) {
 		w.manager.run(2 * time.Minute)
 		m.wants(t, "before the manager died", "GracefulShutdown")
 
-		w.start().run(shutdownGrace - time.Since(began) - time.Second)
+		w.start().run(plan.ShutdownGrace - time.Since(began) - time.Second)
 		m.wants(t, "within the grace", "GracefulShutdown", "GracefulShutdown")
 		w.manager.run(5 * time.Second)
 		m.wants(t, "once the grace since the first request is over", "GracefulShutdown", "GracefulShutdown", "ForceOff")
@@ -156,7 +157,7 @@ func TestAMachineThatComesBackAfterItsPowerWasCutIsLeftAloneForTheGrace(t *testi
 		}
 		w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
 		w.manager.SteadyPoll = time.Second
-		w.manager.run(shutdownGrace + 5*time.Second)
+		w.manager.run(plan.ShutdownGrace + 5*time.Second)
 		m.wants(t, "after the grace of the shutdown", "GracefulShutdown", "ForceOff")
 		w.manager.run(testPowerGrace - 10*time.Second)
 		m.wants(t, "within the grace of the cut", "GracefulShutdown", "ForceOff")
@@ -239,7 +240,7 @@ func TestAShutdownThatWasGivenUpIsNoReasonToCutThePowerLater(t *testing.T) {
 		w.manager.run(time.Hour)
 		m.wants(t, "after the first change of mind", "GracefulShutdown")
 		w.claims(v1alpha1.PowerOff)
-		w.manager.run(shutdownGrace - 10*time.Second)
+		w.manager.run(plan.ShutdownGrace - 10*time.Second)
 		m.wants(t, "within the grace of the second shutdown", "GracefulShutdown", "GracefulShutdown")
 	})
 }
@@ -253,7 +254,7 @@ func TestAShutdownOfAFormerEntryIsNoReasonToCutThePower(t *testing.T) {
 			at.Time = at.Add(-time.Hour)
 			s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionGracefulShutdown, AskedAt: *at}
 		})...)
-		w.manager.run(shutdownGrace - 10*time.Second)
+		w.manager.run(plan.ShutdownGrace - 10*time.Second)
 		m.wants(t, "within the grace", "GracefulShutdown")
 	})
 }
@@ -326,7 +327,7 @@ func TestAPowerChangeReliesOnAReadingOfItsOwn(t *testing.T) {
 			t.Errorf("asked %d times in three hours", n)
 		}
 		for _, age := range w.manager.relied {
-			if age > moveFreshness {
+			if age > plan.Freshness {
 				t.Errorf("the BMC is asked on what it said %s before", age)
 			}
 		}

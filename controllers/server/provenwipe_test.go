@@ -15,6 +15,9 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -137,7 +140,8 @@ func TestTheCleanRecordRestsOnAWipeThatTheStoreHas(t *testing.T) {
 				}
 				w := inWorld(t, newMachine(redfish.PowerOff), objects...)
 				w.cacheShows(wipedInventory())
-				custodyShell{w.manager.observe(t)}.forgetHolder(t.Context())
+				v := w.manager.observe(t)
+				v.x.carryOut(t.Context(), plan.Effect(*v.seen, engine.Effect{Name: policies.EffectForgetHolder}))
 				if custody := w.custodyOfA(); (custody.Clean != nil) != c.clean || (custody.LastHolder == nil) != c.clean {
 					t.Errorf("clean %+v, holder %+v", custody.Clean, custody.LastHolder)
 				}

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/internal/counted"
@@ -26,8 +27,9 @@ func newScope(t *testing.T, state v1alpha1.ServerState, change ...func(*scope)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &scope{subject: &subject{Options: Options{Cache: newCache(nil, func(string) {})}, memory: newMemory()}, server: &v1alpha1.Server{}, now: noon,
-		judged: judged{bundle: b, governs: rollout.Governance{Bundle: b}, facts: &policies.Facts{}}}
+	s := newSubject(Options{Cache: newCache(nil, func(string) {}), Now: func() time.Time { return noon }})
+	v := s.scope(&v1alpha1.Server{})
+	v.governs, v.seen.Bundle, v.seen.Facts, v.seen.Settings = rollout.Governance{Bundle: b}, b, &policies.Facts{}, b.Settings
 	v.server.Annotations = map[string]string{}
 	v.server.Status.State = state
 	v.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon.Add(-time.Hour)), Marks: []string{"Managed"}}
@@ -73,13 +75,13 @@ func TestRecordMove(t *testing.T) {
 			outcome{"Initial", 1, "Started", 0, nil, 1}},
 		"a lifecycle that begins anew counts on from what the inventory speaks of": {
 			newScope(t, "", never, func(v *scope) {
-				v.inventory = &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 12}, Report: &policyv1alpha1.ProbeReport{Entry: 9}}
+				v.seen.Inventory = &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 12}, Report: &policyv1alpha1.ProbeReport{Entry: 9}}
 			}),
 			engine.Decision{To: "Error", Rule: "DataUnreleased"},
 			outcome{"Error", 13, "DataUnreleased", 0, nil, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			statusShell{c.scope}.recordMove(c.decision)
+			c.scope.record(c.decision, loop.Outcome{})
 			l := c.scope.server.Status.Lifecycle
 			got := outcome{c.scope.server.Status.State, l.Entry, l.Rule, l.Retries, l.Marks, len(l.History)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -91,7 +93,7 @@ func TestRecordMove(t *testing.T) {
 
 func TestAHaltBeginsNoLifecycle(t *testing.T) {
 	v := newScope(t, "Strange", func(v *scope) { v.server.Status.Lifecycle = nil })
-	statusShell{v}.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
+	v.record(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}}, loop.Outcome{})
 	if v.server.Status.Lifecycle != nil {
 		t.Errorf("got %+v", v.server.Status.Lifecycle)
 	}
@@ -100,11 +102,11 @@ func TestAHaltBeginsNoLifecycle(t *testing.T) {
 func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 	v := newScope(t, "Initial")
 	v.server.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: noon}
-	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Initial"})
+	v.record(engine.Decision{From: "Initial", To: "Initial"}, loop.Outcome{})
 	if v.server.Status.Lifecycle.SeenOnAt == nil {
 		t.Error("forgotten within the entry")
 	}
-	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+	v.record(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"}, loop.Outcome{})
 	if v.server.Status.Lifecycle.SeenOnAt != nil {
 		t.Error("it counts for the next entry as well")
 	}
@@ -113,7 +115,7 @@ func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
 	v := newScope(t, "Initial")
 	for range 25 {
-		statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+		v.record(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"}, loop.Outcome{})
 	}
 	h := v.server.Status.Lifecycle.History
 	if len(h) != 10 || h[9].Entry != 32 || h[0].Entry != 23 {
@@ -133,10 +135,10 @@ func TestRecordOperation(t *testing.T) {
 	// seen makes the facts such that the rule of the decision fires whether or not anything was asked for.
 	seen := func(state string, change func(*policies.Facts)) func(*scope) {
 		return func(v *scope) {
-			v.facts = &policies.Facts{}
-			v.facts.Lifecycle.State, v.facts.Lifecycle.Marks = state, []string{"Managed"}
-			v.facts.BMC.Power, v.facts.BMC.Health, v.facts.BMC.Identity = "Off", "OK", "Same"
-			change(v.facts)
+			v.seen.Facts = &policies.Facts{}
+			v.seen.Facts.Lifecycle.State, v.seen.Facts.Lifecycle.Marks = state, []string{"Managed"}
+			v.seen.Facts.BMC.Power, v.seen.Facts.BMC.Health, v.seen.Facts.BMC.Identity = "Off", "OK", "Same"
+			change(v.seen.Facts)
 		}
 	}
 	ended := seen("Reserved", func(f *policies.Facts) { f.Claim.Released = true })
@@ -175,13 +177,13 @@ func TestRecordOperation(t *testing.T) {
 			engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Groups: []string{"server"}}, "park Pending", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			operationShell{c.scope}.record(c.decision)
+			c.scope.record(c.decision, loop.Outcome{})
 			operation := ""
 			if op := c.scope.server.Status.Operation; op != nil {
 				operation = op.Name + " " + string(op.State)
 			}
 			var notes []string
-			for _, n := range c.scope.out.notes {
+			for _, n := range c.scope.recorded.Notes {
 				notes = append(notes, n.Reason)
 			}
 			if operation != c.operation || c.scope.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
@@ -199,9 +201,9 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 			"taken over first, by annotation policy.metalaw.dev/consent=take-over, which may switch it off",
 	} {
 		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
-		operationShell{v}.record(engine.Decision{})
-		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
-			t.Errorf("got  %v\nwant %s", v.out.notes, want)
+		v.record(engine.Decision{}, loop.Outcome{})
+		if len(v.recorded.Notes) != 1 || v.recorded.Notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.recorded.Notes, want)
 		}
 	}
 }
@@ -224,20 +226,20 @@ func TestAReleaseThatTookEffectIsToldToBeTooLateToUndo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newScope(t, c.state, func(v *scope) {
-				v.now, v.observed.Now, v.observed.Settings.ReleaseGrace = noon, noon, 5*time.Minute
+				v.seen.Now, v.seen.Now, v.seen.Settings.ReleaseGrace = noon, noon, 5*time.Minute
 				v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationUndoRelease
 				v.server.Annotations[v1alpha1.ClaimUIDAnnotation], v.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u1", "u1"
 				v.server.Annotations[v1alpha1.ReleasedAtAnnotation] = at.Format(time.RFC3339)
 				v.server.Annotations[v1alpha1.ReleasedCountedAnnotation] = "9h"
-				v.counted, v.observed.CountedNow = counted.Time(10*time.Hour), counted.Time(10*time.Hour)
+				v.seen.CountedNow, v.seen.CountedNow = counted.Time(10*time.Hour), counted.Time(10*time.Hour)
 				c.change(v.server)
 			})
-			operationShell{v}.record(engine.Decision{})
+			v.record(engine.Decision{}, loop.Outcome{})
 			got := ""
 			if op := v.server.Status.Operation; op != nil {
 				got = op.Message
-			} else if len(v.out.notes) == 1 {
-				got = v.out.notes[0].Message
+			} else if len(v.recorded.Notes) == 1 {
+				got = v.recorded.Notes[0].Message
 			}
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -255,9 +257,9 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		"retry":                    "retry cannot be used in state Available",
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
-		operationShell{v}.record(engine.Decision{})
-		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
-			t.Errorf("got  %v\nwant %s", v.out.notes, want)
+		v.record(engine.Decision{}, loop.Outcome{})
+		if len(v.recorded.Notes) != 1 || v.recorded.Notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.recorded.Notes, want)
 		}
 	}
 }
@@ -275,9 +277,9 @@ func TestWhatAllowsADeletionStaysWhileTheServerIsInMaintenance(t *testing.T) {
 				v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationAllowInProgressDelete
 				change(v.server)
 			})
-			operationShell{v}.record(engine.Decision{})
-			if v.server.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationAllowInProgressDelete || v.out.notes != nil || v.server.Status.Operation != nil {
-				t.Error(v.server.Annotations, v.out.notes, v.server.Status.Operation)
+			v.record(engine.Decision{}, loop.Outcome{})
+			if v.server.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationAllowInProgressDelete || v.recorded.Notes != nil || v.server.Status.Operation != nil {
+				t.Error(v.server.Annotations, v.recorded.Notes, v.server.Status.Operation)
 			}
 		})
 	}

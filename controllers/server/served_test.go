@@ -327,7 +327,7 @@ func guardOf(t *testing.T, w *world) func() string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := looked.(*scope).decided() //nolint:forcetypeassert // there is no other
+	d := looked.(*scope).x.decided() //nolint:forcetypeassert // there is no other
 	return func() string {
 		stale, err := d.stale(t.Context())
 		if err != nil {

@@ -15,8 +15,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/counted"
@@ -75,7 +75,7 @@ func TestAShadowIsComparedAndDoesNothing(t *testing.T) {
 				if diff := cmp.Diff(c.want, s.seen); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
-				if got := lifecycleText(w.server()); got != "Available 7 default-1.2.0" {
+				if got := lifecycleText(w.server()); got != "Available 7 default" {
 					t.Errorf("it is %s", got)
 				}
 				m.wants(t, "meanwhile")
@@ -121,12 +121,12 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 			pinnedTo(good)(c.server)
 			metav1.SetMetaDataAnnotation(&c.server.ObjectMeta, v1alpha1.ReleasedCountedAnnotation, "9h")
 			v := visitOf(t, c.server, &rules{target: good, shadow: []*bundle.Bundle{shadow}}, s)
-			v.counted, v.inventory = counted.Time(10*time.Hour), c.inventory
-			v.makeFacts()
+			v.seen.CountedNow, v.seen.Inventory = counted.Time(10*time.Hour), c.inventory
+			v.governBy(v.governs)
 			v.Decide()
-			gateShell{v}.settle()
-			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.facts.Policy.Sanitization != bundle.SanitizationRequired {
-				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
+			v.settle()
+			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.seen.Facts.Policy.Sanitization != bundle.SanitizationRequired {
+				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.seen.Facts.Policy.Sanitization)
 			}
 		})
 	}
@@ -143,9 +143,9 @@ func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *
 		Outage: func() policies.Outage { return policies.Outage{} }, PowerGrace: testPowerGrace})
 	t.Cleanup(s.Cache.Close)
 	now := time.Now()
-	v := &scope{subject: s, server: server, now: now, view: view{reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
-		Value: newMachine(redfish.PowerOff).shows}}}
-	v.governBy(rollout.Governs(governShell{v}.question()))
+	v := s.scope(server)
+	v.seen.BMC = plan.BMC{Tried: true, At: now, Begun: now, System: newMachine(redfish.PowerOff).shows}
+	v.governBy(rollout.Governs(v.question()))
 	return v
 }
 
@@ -165,7 +165,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				v.Decide()
-				gateShell{v}.settle()
+				v.settle()
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -23,8 +24,8 @@ func TestAShutdownThatFailedIsAskedForAgainWithinAGraceThatIsAsShortAsThePauseBe
 			return &redfish.ResponseError{Method: "POST", Status: 503}
 		}
 		w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
-		w.manager.PowerGrace = shutdownGrace
-		w.manager.run(2 * shutdownGrace)
+		w.manager.PowerGrace = plan.ShutdownGrace
+		w.manager.run(2 * plan.ShutdownGrace)
 		m.wants(t, "in the end", "GracefulShutdown", "GracefulShutdown")
 	})
 }
@@ -54,7 +55,7 @@ func TestAShutdownThatTheBMCFailedAtIsAskedForAgainBeforeThePowerIsCut(t *testin
 				w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
 				w.manager.run(testPowerGrace - time.Second)
 				m.wants(t, "within the grace of a request", "GracefulShutdown")
-				w.manager.run(shutdownGrace + testPowerGrace)
+				w.manager.run(plan.ShutdownGrace + testPowerGrace)
 				m.wants(t, "in the end", c.asked...)
 				for _, gap := range m.gaps("GracefulShutdown") {
 					if gap < testPowerGrace {

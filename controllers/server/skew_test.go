@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -26,7 +27,7 @@ func TestAnEntryThatAClockAheadRecordedChangesNothingAboutItsRequests(t *testing
 		asked  []string
 	}{
 		"the power is cut once the operating system had its time": {redfish.PowerOn, v1alpha1.PowerOff,
-			shutdownGrace + testPowerGrace, []string{"GracefulShutdown", "ForceOff"}},
+			plan.ShutdownGrace + testPowerGrace, []string{"GracefulShutdown", "ForceOff"}},
 		"pauses between power-ons grow": {redfish.PowerOff, v1alpha1.PowerOn,
 			3*testPowerGrace - time.Second, []string{"On", "On"}},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -149,7 +150,7 @@ func TestNoStepOfAClockCutsAShutdownShort(t *testing.T) {
 				m.wants(t, "at once", "GracefulShutdown")
 				w.steps(step)
 				p := w.leads(clock)
-				p.run(shutdownGrace - 40*time.Second)
+				p.run(plan.ShutdownGrace - 40*time.Second)
 				if slices.Contains(m.asked(), "ForceOff") {
 					t.Fatal("the power was cut within the time of the operating system")
 				}
@@ -176,7 +177,7 @@ func TestAnAgentIsSilentFromWhenItsLastWordWasSeen(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					return v.(*scope).facts.Wipe.Running
+					return v.(*scope).seen.Facts.Wipe.Running
 				}
 				if !running() {
 					t.Error("it is silent at once")

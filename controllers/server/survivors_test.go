@@ -15,6 +15,10 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/server/call"
+	"github.com/metalaw/metalaw/controllers/server/plan"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -66,7 +70,7 @@ func TestABMCHearsOnlyWhatStillHolds(t *testing.T) {
 			}), inventoryOfA())...)
 			v := w.manager.observe(t)
 			c.changes(w)
-			err := v.guarded(reset(redfish.ActionOn), fleet.PowerOn)(t.Context(), bmc)
+			err := v.x.guarded(call.Reset{Action: redfish.ActionOn}, fleet.PowerOn)(t.Context(), bmc)
 			if (err == nil) != c.sent {
 				t.Errorf("it ended with %v", err)
 			}
@@ -89,7 +93,7 @@ func TestAMarkThatCustodyDoesNotHaveIsNotInTheStatusEither(t *testing.T) {
 			},
 		})
 		v := w.manager.observe(t)
-		if p := (custodyShell{v}).storeMark(t.Context(), "Dirty"); !errors.Is(p.Err, errDown) {
+		if p := v.x.carryOut(t.Context(), plan.Effect(*v.seen, engine.MarkFirst("Dirty"))); !errors.Is(p.Err, errDown) {
 			t.Errorf("%+v", p)
 		}
 		if marks := v.server.Status.Lifecycle.Marks; slices.Contains(marks, "Dirty") {
@@ -119,7 +123,7 @@ func TestTheHolderOfAServerThatIsNoLongerAsDecidedIsKept(t *testing.T) {
 				w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable), inventory)
 				v := w.manager.observe(t)
 				c.changes(w)
-				custodyShell{v}.forgetHolder(t.Context())
+				v.x.carryOut(t.Context(), plan.Effect(*v.seen, engine.Effect{Name: policies.EffectForgetHolder}))
 				if got := w.custodyOfA().LastHolder != nil; got != c.kept {
 					t.Errorf("the holder is kept: %t, want %t", got, c.kept)
 				}

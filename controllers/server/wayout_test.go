@@ -125,10 +125,10 @@ states:
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newScope(t, c.in, func(v *scope) { c.change(v.server) })
-			b := *v.bundle
-			b.Lifecycle, v.bundle = l, &b
-			o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings()}
-			if why := operations.DeadEnd(v.bundle, v.server, o.Facts()); (why != "") != c.want {
+			b := *v.seen.Bundle
+			b.Lifecycle, v.seen.Bundle = l, &b
+			o := policies.Observation{Server: v.server, Now: v.seen.Now, Settings: v.settings()}
+			if why := operations.DeadEnd(v.seen.Bundle, v.server, o.Facts()); (why != "") != c.want {
 				t.Errorf("refused because %q", why)
 			}
 		})

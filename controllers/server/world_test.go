@@ -258,7 +258,7 @@ func (w watched) Apply(ctx context.Context, d *gates.Output) loop.Outcome {
 	o := w.scope.Apply(ctx, d)
 	w.manager.decision, w.manager.outcome = d.Decision, o
 	for i, request := range o.Requests {
-		w.manager.relied = append(w.manager.relied, w.now.Sub(w.reading.At))
+		w.manager.relied = append(w.manager.relied, w.seen.Now.Sub(w.seen.BMC.At))
 		o.Requests[i] = func() {
 			w.manager.dead = w.manager.dead || w.manager.dies
 			if !w.manager.dead {

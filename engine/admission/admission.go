@@ -107,8 +107,9 @@ func readsFacts(module *regosandbox.Module) bool {
 // ReadsFacts says that some rule reads Input.Facts.
 func (p *Policy) ReadsFacts() bool { return p.looks }
 
-// AdmitEarly asks the rules that refuse without reading the facts, of a policy of which others read them: before anybody finds the
-// facts out, which may take long. Nothing that it lets pass is admitted yet. The error is that of Admit.
+// AdmitEarly asks the rules that refuse without reading the facts, of a policy of which others read them: before the
+// caller finds the facts out, which may take long. Nothing that it lets pass is admitted yet. The error is that of
+// Admit.
 func (p *Policy) AdmitEarly(ctx context.Context, in Input) (v Verdict, err error) {
 	if p.early != nil {
 		v.Denials, err = p.denials(ctx, p.early, in)

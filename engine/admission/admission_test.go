@@ -199,13 +199,14 @@ func TestAPolicyWithoutRulesAdmitsEverything(t *testing.T) {
 
 func TestAFailingRuleIsAnErrorAndNoVerdict(t *testing.T) {
 	for name, c := range map[string]struct{ body, says string }{
-		"a built-in function fails": {"deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\tto_number(input.object.spec.image) > 1\n}", "admission.rego:3:2: rule deny: to_number: strconv.ParseFloat: parsing \"one\": invalid syntax"},
-		"a message is no string":    {`deny contains {"code": "a", "message": input.object.spec}`, "rule deny: contains an object whose message is not a string"},
-		"a code is no word":         {`deny contains {"code": input.kind, "message": "m"}`, `rule deny: contains the code "Server Claim"; a code is 1 to 63 lower-case letters, digits and dashes`},
-		"an element is no object":   {`warn contains input.kind`, "rule warn: contains something else than an object with code and message"},
-		"a message is missing":      {"deny contains m if m := object.filter({\"code\": \"a\", \"message\": \"m\"}, [\"code\"])", "rule deny: contains a message of 0 bytes for code a"},
-		"a rule says too much":      {`deny contains {"code": "a", "message": m} if some m in input.facts.many`, "rule deny: has 33 elements and at most 32 are read"},
-		"two rules disagree":        {"x := 1 if input.kind\nx := 2 if input.kind\nwarn contains {\"code\": \"a\", \"message\": \"m\"} if x", "rule x: rule data.metalaw.admission.x produced conflicting values: 1 at admission.rego:2 2 at admission.rego:3"},
+		"a built-in function fails":     {"deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\tto_number(input.object.spec.image) > 1\n}", "admission.rego:3:2: rule deny: to_number: strconv.ParseFloat: parsing \"one\": invalid syntax"},
+		"a message is no string":        {`deny contains {"code": "a", "message": input.object.spec}`, "rule deny: contains an object whose message is not a string"},
+		"a code written out is no word": {`deny contains {"code": "Old_Image", "message": "m"}`, `rule deny: contains the code "Old_Image"; a code is 1 to 63`},
+		"a code is no word":             {`deny contains {"code": input.kind, "message": "m"}`, `rule deny: contains the code "Server Claim"; a code is 1 to 63 lower-case letters, digits and dashes`},
+		"an element is no object":       {`warn contains input.kind`, "rule warn: contains something else than an object with code and message"},
+		"a message is missing":          {"deny contains m if m := object.filter({\"code\": \"a\", \"message\": \"m\"}, [\"code\"])", "rule deny: contains a message of 0 bytes for code a"},
+		"a rule says too much":          {`deny contains {"code": "a", "message": m} if some m in input.facts.many`, "rule deny: has 33 elements and at most 32 are read"},
+		"two rules disagree":            {"x := 1 if input.kind\nx := 2 if input.kind\nwarn contains {\"code\": \"a\", \"message\": \"m\"} if x", "rule x: rule data.metalaw.admission.x produced conflicting values: 1 at admission.rego:2 2 at admission.rego:3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			many := []any{}

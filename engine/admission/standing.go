@@ -12,9 +12,9 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 )
 
-// Standing asks those rules again that deny by what an object says, as if it were created now: for one that may have been stored
-// while nobody asked them. Those that also read the user, the former object or the facts are left out, because nobody knows these
-// any more. The error is that of Admit, or says that the rules could not be told apart.
+// Standing asks those rules again that deny by what an object says, as if it were created now: for one that may have
+// been stored while no request asked them. Those that also read the user, the former object or the facts are left out,
+// because these are not known any more. The error is that of Admit, or says that the rules could not be told apart.
 func (p *Policy) Standing(ctx context.Context, kind string, object map[string]any) ([]Finding, error) {
 	if p.apart != nil {
 		return nil, fmt.Errorf("admission: %w", p.apart)

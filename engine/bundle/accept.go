@@ -49,11 +49,11 @@ type Report struct {
 	Verification verify.Report
 }
 
-// Accept is all that a bundle must pass before it may govern: size, strict parsing, typed rules, limits, verification, its
-// own scenarios and Rego tests, and their coverage. Whoever accepts bundles calls this and nothing else. All problems are
-// reported at once; the bundle is nil where one of them is an error. Three problems stand alone: content that is too large, or
-// that is no text, is not looked at any further, and what a newer engine understands is not judged. The error is for mistakes in the vocabulary,
-// and for a context that ended.
+// Accept is all that a bundle must pass before it may govern: size, strict parsing, typed rules, limits, verification,
+// its own scenarios and Rego tests, and their coverage. A caller that accepts bundles calls this and nothing else. All
+// problems are reported at once; the bundle is nil where one of them is an error. Three problems stand alone: content
+// that is too large, or that is no text, is not looked at any further, and what a newer engine understands is not
+// judged. The error is for mistakes in the vocabulary, and for a context that ended.
 func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, error) {
 	report := Report{Files: files.Filled(in.Fill)}
 	if report.Found = tooLarge(report.Files); report.Found.HasErrors() {

@@ -18,7 +18,8 @@ import (
 // PartsFile is the file that lists files of a bundle which are kept elsewhere; it is no file of the bundle itself.
 const PartsFile = "manifest.yaml"
 
-// maxParts is how many files a manifest may list: each is fetched from the API server by itself, while somebody waits for an answer.
+// maxParts is how many files a manifest may list: each is fetched from the API server by itself, while a user waits for
+// an answer.
 const maxParts = 32
 
 // Codes of files that a manifest lists and that are not there yet, or are not there any more.

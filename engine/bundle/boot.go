@@ -120,7 +120,7 @@ func (b *Boot) read(f *yamlpos.File, k yamlpos.Field) {
 			"models has %d rows", len(items))
 		return
 	}
-	for _, item := range items { // what a row leaves out is as for all, in whatever order the fields stand
+	for _, item := range items { // what a row leaves out is as for all, in any order of the fields
 		row := BootModel{BootOf: b.BootOf}
 		given := readKeys(f, item, "models",
 			append([]key{{"manufacturer", pattern(&row.Manufacturer)}, {"model", pattern(&row.Model)}}, row.keys()...)...)

@@ -137,8 +137,9 @@ func missing(files Files) diag.List {
 	return found
 }
 
-// ownPackage says that a file is Rego that selection.rego or admission.rego can use: its package lies below theirs, or is that of
-// libraries. A file in their own package would add rules to them that nobody sees there, such as one of a misspelt name.
+// ownPackage says that a file is Rego that selection.rego or admission.rego can use: its package lies below theirs, or
+// is that of libraries. A file in their own package would add rules to them that no reader sees there, such as one of a
+// misspelt name.
 func ownPackage(name string, text []byte) bool {
 	if !strings.HasSuffix(name, ".rego") {
 		return false

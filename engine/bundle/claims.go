@@ -13,7 +13,7 @@ import (
 // Claims is how claims are served.
 type Claims struct {
 	Priority Priority
-	// OnUnsatisfiable is what becomes of a claim that no server of the fleet, in whatever state, could ever satisfy:
+	// OnUnsatisfiable is what becomes of a claim that no server of the fleet, in any state, could ever satisfy:
 	// UnsatisfiableDeny, UnsatisfiableWarn or UnsatisfiableAllow.
 	OnUnsatisfiable string
 	// Quota is how many claims a namespace may have.
@@ -64,7 +64,8 @@ func (q Quota) Exceeded(namespace string, used, more int) string {
 		"%s once another has ended, or the quota is raised", used, limit, who)
 }
 
-// TooSmall says in words that a namespace never gets the servers of a whole gang of a size, whatever ends; empty where it may.
+// TooSmall says in words that a namespace never gets the servers of a whole gang of a size, even if claims end; empty
+// where it may.
 func (q Quota) TooSmall(namespace string, size int64) string {
 	limit, ok := q.Limit(namespace)
 	if !ok || size <= int64(limit) {
@@ -87,7 +88,7 @@ type Priority struct {
 	Ageing time.Duration
 }
 
-// MaxPriority bounds the priority of a claim in both directions, whatever a bundle says.
+// MaxPriority bounds the priority of a claim in both directions, also if a bundle says more.
 const MaxPriority = 1000
 
 // defaultAgeing lets the least claim pass the highest after two weeks.

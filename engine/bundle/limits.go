@@ -52,7 +52,7 @@ func tooLarge(files Files) diag.List {
 	return diag.List{over}
 }
 
-// tooMany reports a lifecycle that nobody could read.
+// tooMany reports a lifecycle that no person could read.
 func (b *Bundle) tooMany() diag.List {
 	if b.Lifecycle == nil {
 		return nil

@@ -82,7 +82,7 @@ func describe(c *selection.Candidate) {
 	c.NICCount, c.NICMaxSpeed, c.NICTotalSpeed = 2, 25_000, 50_000
 }
 
-// now is a moment that does not depend on when somebody asks.
+// now is a moment that does not depend on the time of the question.
 const now = 1_767_225_600
 
 func typicalFleet(total int) selection.Fleet {

@@ -13,7 +13,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// Key names a claim, by whatever UID.
+// Key names a claim without its UID.
 type Key struct{ Namespace, Name string }
 
 // Claim is one version of a claim. New fills in what the solver looks up by.

@@ -27,8 +27,9 @@ const (
 	ReasonGangWaiting      = "GangWaiting"
 )
 
-// Assembled says why a gang cannot be given servers whatever the fleet has: with the reason for its members' condition and in words. Both
-// are empty where it can. Sizes holds the size that each member gives; lost is how many name a server that they do not keep.
+// Assembled says why a gang cannot be given servers of any fleet: with the reason for its members' condition and in
+// words. Both are empty where it can. Sizes holds the size that each member gives; lost is how many name a server that
+// they do not keep.
 func Assembled(quota bundle.Quota, namespace string, sizes []int64, lost int) (reason, why string) {
 	members, message := placement.MusterOf(sizes)
 	if members == placement.Contradictory {

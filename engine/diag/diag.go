@@ -62,7 +62,7 @@ func (d Diagnostic) String() string {
 // List is all findings about a bundle. A nil or empty List means that nothing was found.
 type List []Diagnostic
 
-// Sort orders findings the way somebody reads the files.
+// Sort orders findings as a person reads the files.
 func (l List) Sort() {
 	slices.SortStableFunc(l, func(a, b Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Code, b.Code),

@@ -207,7 +207,7 @@ func FuzzCompile(f *testing.F) {
 		if l == nil && found.Err() == nil {
 			t.Fatal("it does not compile and nothing says why")
 		}
-		if l != nil { // whatever compiles must decide without a panic
+		if l != nil { // what compiles must decide without a panic
 			for _, s := range l.States() {
 				l.Decide(observed{words: l.vocabulary, facts: machine(string(s))})
 			}

@@ -43,7 +43,7 @@ type Condition struct {
 	At     Place
 }
 
-// evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
+// evaluate follows Kleene's logic: false decides an "and" and true decides an "or", for any other side.
 func (g *Condition) evaluate(e *evaluation) celrule.Truth {
 	switch g.Op {
 	case IfAtom:

@@ -10,7 +10,7 @@ import (
 )
 
 // MayLeave says whether an exit of a state, interrupts aside, could come to match while the facts that are named keep the
-// values that they have in f, whatever becomes of the others. A state without exits cannot be left; nor can one that the
+// values that they have in f, while the others change. A state without exits cannot be left; nor can one that the
 // lifecycle does not define.
 func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bool {
 	st, ok := l.states[s]

@@ -59,7 +59,7 @@ func (l *Lifecycle) Accepts(s engine.State, operation string) bool {
 	return slices.Contains(l.state(s).Operations, operation)
 }
 
-// Ensures says whether the state ensures an effect at some time, whatever holds now.
+// Ensures says whether the state ensures an effect at some time, not only now.
 func (l *Lifecycle) Ensures(s engine.State, effect string) bool {
 	return slices.ContainsFunc(l.state(s).Ensure, func(e *Ensured) bool { return e.Effect.Name == effect })
 }

@@ -21,7 +21,7 @@ var (
 	storedName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 )
 
-// yamlWords are the names that a YAML reader takes for something else than text, in whatever case.
+// yamlWords are the names that a YAML reader takes for something else than text, in any case of the letters.
 var yamlWords = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
 
 // maxOwnMarks bounds the marks of a lifecycle's own. A server stores 32 in all, and the engine's must find room.

@@ -15,7 +15,7 @@ type Window struct {
 	When *Expression
 	// Opens is a cron expression of five fields in Zone, the name of a time zone.
 	Opens, Zone string
-	// Lasts is for how long it stays open, whatever the clocks do meanwhile.
+	// Lasts is for how long it stays open, also if a clock changes meanwhile.
 	Lasts time.Duration
 	// Least is how long it must still be open for a maintenance to begin, however short that is.
 	Least time.Duration

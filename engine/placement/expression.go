@@ -61,7 +61,7 @@ var words = celrule.Words{
 	Nearest:        nearest,
 }
 
-// nearest is the fact that somebody meant.
+// nearest is the fact that the author meant.
 func nearest(name string) string {
 	all := make([]string, 0, len(Facts()))
 	for _, f := range Facts() {

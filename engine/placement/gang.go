@@ -23,7 +23,8 @@ const (
 	Incomplete Muster = iota
 	// Complete: all members are there.
 	Complete
-	// Contradictory: the members do not agree, or are more than there should be, so that nobody can say which are meant.
+	// Contradictory: the members do not agree, or are more than there should be, so that it is not known which are
+	// meant.
 	Contradictory
 )
 

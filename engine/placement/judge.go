@@ -9,7 +9,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// Judgement is what a placement says about one server, whatever the counts are.
+// Judgement is what a placement says about one server, without the counts.
 type Judgement struct {
 	// Accepted: where holds, and an alternative matches if there are any.
 	Accepted bool
@@ -17,7 +17,7 @@ type Judgement struct {
 	Alternative int
 	// Score is the sum of the weights of the preferences that hold; 0 where it is not accepted.
 	Score int64
-	// Code and Message say why it is not accepted. The message names nobody.
+	// Code and Message say why it is not accepted. The message names no tenant.
 	Code, Message string
 }
 

@@ -27,7 +27,7 @@ type Spread struct {
 // places are the keys that are facts, not labels.
 var places = []string{"rack", "zone", "region"}
 
-// Place is where a server stands; empty where nobody said, and such a server is never taken.
+// Place is where a server stands; empty if it is not known, and such a server is never taken.
 func (s *Spread) Place(c *selection.Candidate) string {
 	switch s.Key {
 	case "rack":

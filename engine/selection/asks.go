@@ -54,7 +54,7 @@ func (p *Policy) FollowsFleet() bool {
 // passing are facts of a server that change by themselves, or by its use.
 var passing = []string{"health", "availableSince", "availableDay", "timesClaimed"}
 
-// judgePassing says whether rules that read all this can say something else though nobody changes claim or server.
+// judgePassing says whether rules that read all this can say something else though neither claim nor server changes.
 func (r reads) judgePassing() bool {
 	return r.whole[ofFleet] || r.whole[ofCandidate] || len(r.fields.Of(passes)) > 0
 }

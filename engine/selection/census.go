@@ -4,7 +4,7 @@ package selection
 
 import "maps"
 
-// Census counts servers for Fleet, one by one. Whoever decides by the counts and whoever explains them counts by it. What it has given
+// Census counts servers for Fleet, one by one. The scheduler and the explanations count by it. What it has given
 // away does not change any more. It is for one goroutine at a time.
 type Census struct {
 	counts Fleet
@@ -16,7 +16,7 @@ type Census struct {
 
 // Counted is a server as it counts.
 type Counted struct {
-	// Zone and Rack are empty where nobody said.
+	// Zone and Rack are empty if they are not known.
 	Zone, Rack string
 	// Claimed: a claim has it, one of Namespace, which is empty where that is not known. Free: the next claim could have it.
 	Claimed, Free bool

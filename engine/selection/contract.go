@@ -104,7 +104,7 @@ func Feasible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 }
 
 // Free says whether a server could be claimed now, taints and labels left aside. One that is on its way to being off counts: it
-// is free for whoever comes next.
+// is free for the next claim.
 func Free(server ServerState) bool {
 	server.Power = powerOff
 	ok, _, _ := Eligible(ClaimSpec{Tolerations: []Toleration{{Operator: operatorExists}}}, server)
@@ -112,7 +112,7 @@ func Free(server ServerState) bool {
 }
 
 // Untolerated returns the first taint with effect NoBind that no toleration matches. A taint without effect counts as
-// NoBind, which is the API's default. Taints with effect Evict keep nobody from binding: they concern claims that are
+// NoBind, which is the API's default. Taints with effect Evict keep no claim from binding: they concern claims that are
 // bound already.
 func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 	for _, taint := range taints {

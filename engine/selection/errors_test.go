@@ -29,7 +29,7 @@ func TestAFailureOfOneServerCanBeToldWithoutItsName(t *testing.T) {
 	}
 }
 
-// Rules that nobody tried with what one BMC reports must not keep everybody from every other server.
+// Rules that fail for what one BMC reports must not keep claims from the other servers.
 func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
 	const perCore = "allow := true\nscore := 100 / input.candidate.cores\n"
 	server := func(name string, cores int64) Candidate { return Candidate{Name: name, Cores: cores} }

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A server with a message that is too long is set aside by the interpreter, and so by everybody, whichever text makes it so.
+// A server with a message that is too long is set aside by the interpreter, and so by the native evaluation, whichever
+// text makes it so.
 func TestALongTextInAMessageIsTheSameErrorNativelyAndInterpreted(t *testing.T) {
 	tried := 0
 	for _, part := range []string{"claim", "candidate"} {

@@ -46,7 +46,7 @@ const mostCodes = 64
 func newNative(module *regosandbox.Module) (*native, diag.List) {
 	ref := func(rule string) ast.Ref { return ast.MustParseRef("data." + Package + "." + rule) }
 	t := regonative.NewTranslator(module.Compiler(), source)
-	n := &native{allow: t.Rule(ref(ruleAllow)), score: t.Summed(ref(ruleScore)), rejects: t.Messages(ref(ruleReject)),
+	n := &native{allow: t.Rule(ref(ruleAllow)), score: t.Rule(ref(ruleScore)), rejects: t.Messages(ref(ruleReject)),
 		codes: []string{CodeNotAllowed}, longest: math.MaxInt}
 	program, outside := t.Program()
 	if len(outside) > 0 {
@@ -138,38 +138,22 @@ func (n *native) generation() *places {
 	return p
 }
 
-// verdict judges a candidate, or takes the judgement of its class, which holds until the next call. The score is that of the candidate.
-func (n *native) verdict(s *scratch, at []uint16, candidate *PreparedCandidate) (v *verdict, score float64) {
-	c, total := s.frame.Class(at, func() { n.look(s, at, candidate) })
+// verdict judges a candidate, or takes the judgement of its class, which holds until the next call.
+func (n *native) verdict(s *scratch, at []uint16, candidate *PreparedCandidate) *verdict {
+	c := s.frame.Class(at, func() { n.look(s, at, candidate) })
 	if c == nil {
-		return n.judge(s, at, candidate)
+		s.alone = n.decide(s, at, candidate)
+		return &s.alone
 	}
 	found := s.verdicts.at(c)
 	if found.series != s.verdicts.series {
-		found = s.verdicts.put(found, c, n.decide(s, at, candidate, n.program.Sum == nil))
+		found = s.verdicts.put(found, c, n.decide(s, at, candidate))
 	}
-	v = &found.verdict
-	if n.program.Sum == nil {
-		return v, v.score
-	}
-	whole, defined, ok := n.program.Sum.Of(total)
-	switch {
-	case !ok: // an error in the score is one of a candidate too that is not allowed
-		return n.judge(s, at, candidate)
-	case !defined:
-		return v, 0
-	}
-	return v, float64(whole)
+	return &found.verdict
 }
 
-// judge evaluates all rules, those too that do not matter any more: an error in one of them is an error.
-func (n *native) judge(s *scratch, at []uint16, candidate *PreparedCandidate) (*verdict, float64) {
-	s.alone = n.decide(s, at, candidate, true)
-	return &s.alone, s.alone.score
-}
-
-// decide evaluates the rules that say whether a candidate is allowed, and the score where that is asked for.
-func (n *native) decide(s *scratch, at []uint16, candidate *PreparedCandidate, rated bool) verdict {
+// decide evaluates all rules. An error in the score is one of a candidate too that is not allowed.
+func (n *native) decide(s *scratch, at []uint16, candidate *PreparedCandidate) verdict {
 	f := s.frame
 	n.look(s, at, candidate)
 	v := verdict{}
@@ -183,9 +167,7 @@ func (n *native) decide(s *scratch, at []uint16, candidate *PreparedCandidate, r
 		v.codes = 1
 	}
 	v.allowed = v.codes == 0
-	if rated {
-		n.rate(f, &v)
-	}
+	n.rate(f, &v)
 	v.unsure = v.unsure || f.GaveUp || held > regosandbox.MaxMessages
 	return v
 }

@@ -43,8 +43,21 @@ func TestTheDefaultPolicyIsNative(t *testing.T) {
 	if len(found) != 0 || !policy.IsNative() || len(policy.native.program.Factors) > fewFactors {
 		t.Error(found)
 	}
-	if policy.native.program.Sum == nil {
-		t.Error("its score is not added up, and servers are judged once for each sum that there can be")
+}
+
+// Classes make the default policy about twenty times as fast over 10,000 servers as judging each.
+func TestTheDefaultPolicyPutsAFleetIntoFewClasses(t *testing.T) {
+	policy := compiled(t, bundled(t, "selection.rego"))
+	candidates, fleet := benchmarkFleet(10000)
+	s, at := policy.native.begin(&benchmarkClaim, &fleet), policy.native.generation()
+	defer policy.native.end(s)
+	for _, c := range candidates {
+		if policy.native.verdict(s, at.of(c), c).unsure {
+			t.Fatalf("the interpreter has to be asked about %s", c.Name())
+		}
+	}
+	if s.verdicts.used > 500 {
+		t.Errorf("it puts 10000 servers into %d classes", s.verdicts.used)
 	}
 }
 

@@ -35,8 +35,8 @@ type Result struct {
 	// Rejections by code. A candidate that is turned away for two reasons counts under both codes, so that the counts
 	// can add up to more than Evaluated - Allowed, which is the number of candidates turned away.
 	Rejections map[string]Rejection
-	// Unjudged counts the candidates for which the rules fail: of these nobody knows. They are not among the Rejections. Its message
-	// is for those who may not know which servers there are.
+	// Unjudged counts the candidates for which the rules fail: nothing is known of these. They are not among the
+	// Rejections. Its message is for those who may not know which servers there are.
 	Unjudged Rejection
 	// Failures are what the rules fail with for unjudged candidates, for those who may know them: MaxTold at most, in the order in
 	// which they were met.
@@ -49,8 +49,8 @@ type Result struct {
 // means that nothing is known: rules fail in more than MaxFailures evaluations, the deadline of ctx passed (or two seconds of
 // interpretation), or the input is too large. It never means that no server fits.
 //
-// Where rules fail for some candidates alone, such as one of which a BMC reports what nobody thought of, these are Unjudged, and the
-// others are judged.
+// Where rules fail for some candidates alone, such as one of which a BMC reports what no rule expects, these are
+// Unjudged, and the others are judged.
 //
 // Candidates that agree in all that the rules read are judged once. Rules are evaluated natively, where Compile did not
 // find that they have to be interpreted; the result is the same.
@@ -80,8 +80,8 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 			}
 		}
 		if l.isNative(candidate) {
-			if v, score := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
-				count.verdict(v, score, candidate)
+			if v := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
+				count.verdict(v, candidate)
 				continue
 			}
 		}
@@ -155,8 +155,8 @@ type judged struct {
 // claims waiting.
 const MaxFailures = 128
 
-// setAside makes a CandidateError of an error that is about one candidate, and keeps nobody from judging the others. Any other error
-// is about the policy as a whole.
+// setAside makes a CandidateError of an error that is about one candidate, so that the others are judged. Any other
+// error is about the policy as a whole.
 func (l *looking) setAside(candidate *PreparedCandidate, err error) error {
 	switch {
 	case l.session != nil && l.session.evaluation.Stopped():
@@ -206,12 +206,12 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 		return j, false
 	}
 	at := l.places.of(candidate)
-	v, score := l.native.verdict(l.scratch, at, candidate)
+	v := l.native.verdict(l.scratch, at, candidate)
 	if v.unsure {
 		return j, false
 	}
 	if j.Allowed = v.allowed; j.Allowed {
-		j.Score = score
+		j.Score = v.score
 		return j, true
 	}
 	j.Lasting = v.lasting

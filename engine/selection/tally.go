@@ -69,9 +69,9 @@ func (t *tally) shorten() {
 	}
 }
 
-func (t *tally) verdict(v *verdict, score float64, candidate *PreparedCandidate) {
+func (t *tally) verdict(v *verdict, candidate *PreparedCandidate) {
 	if v.allowed {
-		t.rank(candidate, score)
+		t.rank(candidate, v.score)
 		return
 	}
 	if v.lasting {

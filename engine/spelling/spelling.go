@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling finds the word that somebody meant.
+// Package spelling finds the word that an author meant.
 package spelling
 
 import "slices"

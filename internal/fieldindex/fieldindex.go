@@ -201,7 +201,7 @@ func all() []fieldIndex {
 		index(&v1alpha1.BMC{}, BMCByEndpoint, func(b *v1alpha1.BMC) string { return nameOf(b.Spec.EndpointRef) }),
 		index(&v1alpha1.BMC{}, BMCBySecret, func(b *v1alpha1.BMC) string { return b.Spec.BMCSecretRef.Name }),
 		index(&v1alpha1.BMC{}, BMCByAddress, func(b *v1alpha1.BMC) string {
-			if b.Spec.Access == nil {
+			if b.Spec.Access == nil || b.Spec.Access.IP == "" {
 				return ""
 			}
 			return AddressKey(b.Spec.Access.IP, b.Spec.Protocol)

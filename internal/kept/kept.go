@@ -45,7 +45,7 @@ func Of(s *v1alpha1.Server, ruled []v1alpha1.Taint) Words {
 	return w
 }
 
-// same says that a server has room for one of two taints: an effect that is left out is NoBind.
+// same says that two taints have one key and effect: an effect that is left out is NoBind.
 func same(a, b v1alpha1.Taint) bool {
 	return a.Key == b.Key && cmp.Or(a.Effect, v1alpha1.TaintEffectNoBind) == cmp.Or(b.Effect, v1alpha1.TaintEffectNoBind)
 }
@@ -89,8 +89,9 @@ func (w Words) Return(s *v1alpha1.Server) {
 		s.Spec.Unclaimable = true
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.UnclaimableReasonAnnotation, w.UnclaimableReason)
 	}
+	owns := slices.Clone(s.Spec.Taints) // one key and effect may come back with several values
 	for _, t := range w.Taints {
-		if !slices.ContainsFunc(s.Spec.Taints, func(own v1alpha1.Taint) bool { return same(own, t) }) {
+		if !slices.ContainsFunc(owns, func(own v1alpha1.Taint) bool { return same(own, t) }) {
 			s.Spec.Taints = append(s.Spec.Taints, t)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 var (
 	broken = v1alpha1.Taint{Key: "example.com/broken", Value: "psu", Effect: v1alpha1.TaintEffectNoBind}
+	fan    = v1alpha1.Taint{Key: "example.com/broken", Value: "fan", Effect: v1alpha1.TaintEffectNoBind}
 	wiring = v1alpha1.Taint{Key: "example.com/wiring", Effect: v1alpha1.TaintEffectNoBind}
 )
 
@@ -66,9 +67,11 @@ func TestWhatANewServerOfTheMachineGetsBack(t *testing.T) {
 			v1alpha1.UnclaimableReasonAnnotation: "moves"}, cordoned, tainted(broken))},
 		"what it says itself stays": {all.Text(),
 			server(map[string]string{v1alpha1.DecommissionAnnotation: "mine", v1alpha1.UnclaimableReasonAnnotation: "mine"}, cordoned,
-				tainted(v1alpha1.Taint{Key: broken.Key, Value: "fan", Effect: broken.Effect})),
+				tainted(fan)),
 			server(map[string]string{v1alpha1.DecommissionAnnotation: "mine", v1alpha1.UnclaimableReasonAnnotation: "mine"}, cordoned,
-				tainted(v1alpha1.Taint{Key: broken.Key, Value: "fan", Effect: broken.Effect}))},
+				tainted(fan))},
+		"two values of one key and effect": {Words{Taints: []v1alpha1.Taint{broken, fan}}.Text(), server(nil),
+			server(nil, tainted(broken, fan))},
 		"text that cannot be read cordons": {"{", server(nil),
 			server(map[string]string{v1alpha1.UnclaimableReasonAnnotation: unreadable}, cordoned)},
 		"a word of a later version cordons": {`{"unclaimableUntil":"noon"}`, server(nil),

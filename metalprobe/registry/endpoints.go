@@ -18,6 +18,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/machineid"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
 )
@@ -199,7 +200,7 @@ func (r *Registry) setBooted(ctx context.Context, server *metalv1alpha1.Server, 
 		if !meta.SetStatusCondition(&config.Status.Conditions, bootCondition(config.Generation, booted)) {
 			return false, nil
 		}
-		err := r.options.Writer.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := r.options.Writer.Status().Patch(ctx, config, mergepatch.Locked(before))
 		if err == nil {
 			return true, nil
 		}

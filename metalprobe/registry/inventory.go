@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/registry/hardware"
@@ -145,7 +146,7 @@ func (r *Registry) write(ctx context.Context, before, stored *policyv1alpha1.Ser
 	if fresh {
 		return r.options.Writer.Create(ctx, stored)
 	}
-	return r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.options.Writer.Patch(ctx, stored, mergepatch.Locked(before))
 }
 
 // current is a grant with its server as the API server has it now.

@@ -17,6 +17,7 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/machineid"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -151,7 +152,7 @@ func (m machines) noteRefused(
 	if equality.Semantic.DeepEqual(before, stored) {
 		return nil
 	}
-	err := m.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := m.Writer.Patch(ctx, stored, mergepatch.Locked(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -84,6 +84,9 @@ type Options struct {
 	// CertDir holds tls.crt and tls.key, which are read again when they change and may appear late.
 	// It is used where GetCertificate is nil.
 	CertDir string
+	// Hosts are the names and IP addresses by which agents reach the registry. A certificate of CertDir is made good for
+	// them where ca.key of its authority lies beside it.
+	Hosts []string
 	// Plaintext allows serving without TLS, where neither GetCertificate nor CertDir is set.
 	Plaintext bool
 

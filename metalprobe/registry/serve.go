@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/metalaw/metalaw/internal/peers"
+	"github.com/metalaw/metalaw/internal/servingcert"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 )
 
 // getCertificate gives a serving certificate, as tls.Config.GetCertificate does.
-type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+type getCertificate = servingcert.Get
 
 var errNoCertificate = errors.New("probe registry: no serving certificate yet; is the certificate directory being filled?")
 
@@ -60,7 +61,7 @@ func (r *Registry) watchCertificate(ctx context.Context) {
 	for told := false; ; told = true {
 		watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 		if err == nil {
-			get := watcher.GetCertificate
+			get := servingcert.For(dir, r.options.Hosts, watcher.GetCertificate, r.options.Log)
 			r.certificate.Store(&get)
 			if err = watcher.Start(ctx); err == nil || ctx.Err() != nil {
 				return

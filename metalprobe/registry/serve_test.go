@@ -126,6 +126,43 @@ func TestACertificateThatAppearsLateIsServed(t *testing.T) {
 	}
 }
 
+// inside makes an authority and its certificate for a name inside the cluster, as the manager keeps them.
+func inside(t *testing.T, dir string) (authority []byte) {
+	t.Helper()
+	certificate, key := keyPair(t)
+	ca, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"metalaw-registry.metalaw-system.svc"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.Leaf, ca.Leaf.PublicKey, ca.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, content := range map[string][]byte{"ca.crt": certificate, "ca.key": key, "tls.key": key, "tls.crt": serving} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate
+}
+
+func TestTheAgentReachesTheRegistryByItsAddress(t *testing.T) {
+	dir := t.TempDir()
+	authority := inside(t, dir)
+	_, address := serving(t, func(o *Options) { o.CertDir, o.Hosts = dir, []string{"127.0.0.1"} })
+	agent, err := metalprobe.NewHTTPClient(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &metalprobe.Client{BaseURL: "https://" + address, Token: "mine", HTTP: agent}
+	if err := client.Register(t.Context(), uuid, metalprobe.Data{CPU: []metalprobe.CPU{{}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNewRefusesToServeWithoutTLSUnlessAllowed(t *testing.T) {
 	client := fakeClient()
 	if _, err := New(Options{Reader: client, Writer: client}); err == nil || !strings.Contains(err.Error(), "certificate") {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // voidedWords are what the wipe and the record of a voided entry say.
@@ -80,7 +81,7 @@ func (a archive) recordVoid(ctx context.Context, g grant) *refusal {
 			return refused
 		}
 		stored.LastRecord, stored.Enrolment.Recorded = kept, true
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		patch := mergepatch.Locked(before)
 		switch err := a.Writer.Patch(ctx, stored, patch); {
 		case err == nil:
 			return nil

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,12 @@ import (
 //
 //	-- NAME --             the file of the bundle as it is, in place of the default's
 //	-- NAME: edit --       pairs of a line "<<<" with what the default's file says once, and a line ">>>" with what is put there
+//	                       ("version: *" is the line with the version, whichever it is)
 //	-- NAME: drop --       the bundle has no such file, and nothing is filled in
 //	-- NAME: repeat N --   the content, N times
 //	-- want --             what is found, one finding in a line
 //
-// The comment before the first file says what somebody did.
+// The comment before the first file says what the author did.
 type Archive struct {
 	// Name is the archive's file, without folder and ending.
 	Name string
@@ -41,7 +43,11 @@ const (
 	wantFile  = "want"
 	separator = "-- "
 	ending    = ".txtar"
+	// anyVersion stands for the line that names the version of the shipped bundle, so that a new version edits no archive.
+	anyVersion = "version: *"
 )
+
+var versionLine = regexp.MustCompile(`(?m)^version: .*$`)
 
 // Read reads the archives of a folder, sorted by name.
 func Read(folder string) ([]Archive, error) {
@@ -138,6 +144,7 @@ func (a *Archive) Bundle(shipped bundle.Files) (files, fill bundle.Files, err er
 
 // edited replaces what stands once in a text.
 func edited(text, edits string) (string, error) {
+	edits = strings.ReplaceAll(edits, anyVersion, versionLine.FindString(text))
 	for edit := range strings.SplitSeq(strings.TrimPrefix(edits, "<<<\n"), "\n<<<\n") {
 		old, fresh, ok := strings.Cut(edit+"\n", "\n>>>\n")
 		fresh = strings.TrimRight(fresh, "\n")

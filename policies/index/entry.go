@@ -16,7 +16,7 @@ import (
 // Entry is one version of a server.
 type Entry = index.Entry
 
-// ClaimKey names a claim, by whatever UID.
+// ClaimKey names a claim without its UID.
 type ClaimKey = claims.Key
 
 // Everything asks for no server in particular.

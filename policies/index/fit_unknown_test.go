@@ -35,7 +35,7 @@ func TestWhatIsNotKnownOfAServerYetMayPass(t *testing.T) {
 		asks    func(*v1alpha1.ServerClaim)
 		policy  string
 		passing bool
-		// unjudged: nobody knows what the policy would say.
+		// unjudged: it is not known what the policy would say.
 		unjudged bool
 	}{
 		"a condition, while the server is discovered":         {state: "Discovery", asks: placed(large), passing: true},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index feeds the index of the fleet with versions of servers, from a watch, from the answer to a write, or as somebody
-// read them.
+// Package index feeds the index of the fleet with versions of servers, from a watch, from the answer to a write, or as
+// a caller read them.
 package index
 
 import (

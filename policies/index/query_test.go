@@ -191,7 +191,7 @@ func TestAnAssumedServerStaysTakenUntilItIsReleased(t *testing.T) {
 	}
 }
 
-// ticking is a context that runs a function whenever somebody looks at it.
+// ticking is a context that runs a function whenever a caller looks at it.
 type ticking struct {
 	context.Context //nolint:containedctx // it is one
 	tick            func() error

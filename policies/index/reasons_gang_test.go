@@ -4,7 +4,6 @@ package index_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,41 +20,6 @@ import (
 func member(name, size string) *v1alpha1.ServerClaim {
 	return &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Finalizers: []string{v1alpha1.FinalizerServerClaim},
 		Annotations: map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: " + size + "}"}}}
-}
-
-func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
-	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}), free("b", func(*v1alpha1.Server) {})}
-	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
-	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
-	members := []Member{{Claim: member("db-0", "3")}, {Claim: member("db-1", "3")}, {Claim: member("db-2", "3")}}
-	two, err := Serve(context.Background(), policy, bundle.Quota{}, members[:2], before)
-	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.claimed() != 2 {
-		t.Errorf("two: %+v, %v", two, err)
-	}
-	three, err := Serve(context.Background(), policy, bundle.Quota{}, members, before)
-	if err != nil || three.Complete || three.After != before || three.Answers[2].Fits != 0 {
-		t.Errorf("three: %+v, %v", three, err)
-	}
-}
-
-// However many of the others have to make way for members that want one server each.
-func TestAGangIsServedThoughManyOfItsMembersWantOneServerEach(t *testing.T) {
-	var servers []v1alpha1.Server
-	var members []Member
-	for i := range 10 {
-		servers = append(servers, free(fmt.Sprintf("s%02d", i), func(*v1alpha1.Server) {}), free(fmt.Sprintf("t%02d", i), func(*v1alpha1.Server) {}))
-		members = append(members, Member{Claim: member(fmt.Sprintf("any-%d", i), "20")})
-	}
-	for i := range 10 {
-		picky := member(fmt.Sprintf("picky-%d", i), "20")
-		picky.Annotations[v1alpha1.PlacementAnnotation] += fmt.Sprintf("\nwhere: server.name == \"s%02d\"\n", i)
-		members = append(members, Member{Claim: picky})
-	}
-	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
-	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.claimed() != 20 {
-		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.claimed(), err)
-	}
 }
 
 func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {

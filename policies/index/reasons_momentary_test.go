@@ -15,7 +15,8 @@ import (
 	"github.com/metalaw/metalaw/policies/index"
 )
 
-// What explain says and what admission says are two readings of one thing: the claim may get the server though nobody acts.
+// What explain says and what admission says are two readings of one thing: the claim may get the server though no user
+// acts.
 func TestWhatMayPassByItselfIsSoForExplainAndAdmission(t *testing.T) {
 	const (
 		operator, perhapsPolicy = "when an operator of the fleet acts", "perhaps by itself, else when an operator of the fleet acts"

@@ -128,7 +128,7 @@ func Missing(quota bundle.Quota, some, others []*v1alpha1.ServerClaim, f *Fleet)
 	return solve.Missing(with.snapshot(nil, quota), asks)
 }
 
-// fitOf is what the fleet, in whatever state, has for a claim.
+// fitOf is what the fleet, in any state, has for a claim.
 func fitOf(ctx context.Context, fleet *index.Index, policy solve.Policy, c *v1alpha1.ServerClaim) (solve.Fit, error) {
 	ask := policies.ClaimOf(c, bundle.Priority{Max: 10}, time.Time{})
 	r := solve.Solve(ctx, &solve.Snapshot{Fleet: fleet.Index, Policy: policy}, []*claims.Claim{ask}, solve.Want{Mode: solve.FirstFit})[0]
@@ -145,4 +145,13 @@ func judged(t testing.TB, fleet *index.Index, policy solve.Policy, c *v1alpha1.S
 		t.Fatal(err)
 	}
 	return a
+}
+
+func compiled(t *testing.T, text string) *selection.Policy {
+	t.Helper()
+	p, found := selection.Compile(map[string][]byte{"selection.rego": []byte(text)})
+	if p == nil {
+		t.Fatal(found)
+	}
+	return p
 }

@@ -16,7 +16,7 @@ import (
 const senseTest = "test_the_parameters_make_sense"
 
 // checkSense holds the parameters in a text of the policy's file against the policy's own test of them, and says which line of it they
-// break: whoever sets one need not add the policy first to hear that a test does not hold.
+// break: an author who sets one need not add the policy first to hear that a test does not hold.
 // The comment above the line says why, and what is set is explained in the words of the policy.
 func (p Policy) checkSense(text []byte, set map[string]string) error {
 	file := p.Name + "_test.rego"

@@ -64,9 +64,17 @@ func (m *Machine) selectBoot() BootSelection {
 	return m.withMedia(sel)
 }
 
+// mediaTarget is the boot target that leads to the virtual CD drive. On Supermicro it is a USB drive, and Cd leads elsewhere.
+func (p *Profile) mediaTarget() string {
+	if p.Manufacturer == "Supermicro" {
+		return "UsbCd"
+	}
+	return "Cd"
+}
+
 // withMedia adds the image that is in the virtual CD drive, where the firmware boots from it. bmc.mu is held.
 func (m *Machine) withMedia(sel BootSelection) BootSelection {
-	if sel.Target == "Cd" {
+	if sel.Target == m.bmc.profile.mediaTarget() {
 		sel.MediaURL = m.insertedCD()
 	}
 	return sel

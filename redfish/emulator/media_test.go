@@ -15,6 +15,8 @@ func TestABootFromCdCarriesTheImageOfTheDrive(t *testing.T) {
 		"an action below the system":   {ProfileGeneric, "/redfish/v1/Systems/1/VirtualMedia/CD1", false, "Cd", image},
 		"an action below the manager":  {ProfileHPE, "/redfish/v1/Managers/1/VirtualMedia/2", false, "Cd", image},
 		"a change of Image":            {ProfileLenovo, "/redfish/v1/Systems/1/VirtualMedia/EXT1", true, "Cd", image},
+		"Supermicro, as a USB drive":   {ProfileSupermicro, "/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1", false, "UsbCd", image},
+		"Supermicro boots no Cd":       {ProfileSupermicro, "/redfish/v1/Managers/1/VirtualMedia/VirtualMedia1", false, "Cd", ""},
 		"a boot from the network":      {ProfileGeneric, "/redfish/v1/Systems/1/VirtualMedia/CD1", false, "Pxe", ""},
 		"a USB stick is no CD":         {ProfileGeneric, "/redfish/v1/Systems/1/VirtualMedia/USB1", false, "Cd", ""},
 		"one of iDRAC's other devices": {ProfileDell, "/redfish/v1/Managers/iDRAC.Embedded.1/VirtualMedia/CD", false, "Cd", image},

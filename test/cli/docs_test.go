@@ -122,7 +122,7 @@ func (s *shell) nonsenseIsNoticed(t *testing.T) {
 func newShell(t *testing.T, root string) *shell {
 	t.Helper()
 	s := &shell{t: t, root: root, bin: t.TempDir(), work: t.TempDir(), answers: map[string]said{}}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin+"/", "./cmd/metalaw", "./cmd/redfish-emulator")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin+"/", "./cmd/metalaw", "./test/redfish-emulator")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)

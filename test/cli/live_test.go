@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -28,8 +29,8 @@ var _ = Describe("metalaw policy verify --live", func() {
 		files[bundle.LifecycleFile] = []byte(strings.Replace(lifecycle, old, replacement, 1))
 		content, err := files.Pack()
 		Expect(err).NotTo(HaveOccurred())
-		r := &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: bundle.RevisionName("default", "1.2.0", files.Digest())},
-			Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: "default", Version: "1.2.0", Digest: files.Digest(), EngineVersion: "0.1.0", Content: content}}
+		r := &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: bundle.RevisionName("default", testkit.Version, files.Digest())},
+			Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: "default", Version: testkit.Version, Digest: files.Digest(), EngineVersion: "0.1.0", Content: content}}
 		r.SetPromotion(promotion)
 		Expect(admin.Create(ctx, r)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.DeleteAllOf(ctx, &policyv1alpha1.PolicyRevision{})).To(Succeed()) })
@@ -40,7 +41,7 @@ var _ = Describe("metalaw policy verify --live", func() {
 		name := store(ctx, 1, "mayStop", "mayStop")
 		got := viewer.says(ctx, "policy", "verify", "--live")
 		Expect(got.code).To(BeZero(), got.err)
-		Expect(got.out).To(HavePrefix("PolicyRevision " + name + " (in force): accepted: bundle default 1.2.0, "))
+		Expect(got.out).To(HavePrefix("PolicyRevision " + name + " (in force): accepted: bundle default " + testkit.Version + ", "))
 	})
 
 	It("says what this version would hold, and why", func(ctx SpecContext) {

@@ -107,7 +107,11 @@ var _ = Describe("The way from metal-operator", func() {
 		for _, name := range mine {
 			Expect(found.Findings).To(ContainElement(And(HaveField("Name", name), HaveField("Message", HavePrefix("no manager has taken it over yet")))))
 		}
-		Expect(viewer.says(ctx, "migrate", "back").code).To(Equal(1))
+		Expect(viewer.says(ctx, "migrate", "back", "--to", "v0.7").code).To(Equal(1))
+		got = viewer.says(ctx, "migrate", "back")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(ContainSubstring("--to is required"))
+		Expect(viewer.says(ctx, "migrate", "back", "--to", "v0.8").code).To(Equal(2))
 
 		By("checking what a manager has taken over")
 		Expect(versions()).To(Equal(stored), "nothing was written")
@@ -122,14 +126,30 @@ var _ = Describe("The way from metal-operator", func() {
 		}
 
 		By("going back")
-		got = viewer.says(ctx, "migrate", "back")
+		got = viewer.says(ctx, "migrate", "back", "--to", "v0.7.0")
 		GinkgoWriter.Println(got.out)
 		Expect(got.code).To(Equal(1))
 		Expect(got.out).To(And(MatchRegexp(`(?m)^server +r1-04-system-0 +it is Dirty and in Error, and metal-operator may offer it; have it wiped`),
 			ContainSubstring("note: server r1-03-system-0 is in Observing"), Not(ContainSubstring("r1-01-system-0")), Not(ContainSubstring("r1-02-system-0"))))
-		metav1.SetMetaDataAnnotation(&dirty.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnoreReconciliation)
-		Expect(admin.Update(ctx, dirty)).To(Succeed())
-		Expect(viewer.says(ctx, "migrate", "back").out).NotTo(ContainSubstring("r1-04-system-0"))
+		Expect(getServer(ctx, dirty.Name).Annotations).NotTo(HaveKey(v1alpha1.OperationAnnotation), "nothing is written without --write")
+
+		By("holding the words against the version")
+		word := func(name string) string { return getServer(ctx, name).Annotations[v1alpha1.OperationAnnotation] }
+		long := getServer(ctx, dirty.Name)
+		metav1.SetMetaDataAnnotation(&long.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnoreReconciliation)
+		Expect(admin.Update(ctx, long)).To(Succeed())
+		Expect(viewer.says(ctx, "migrate", "back", "--to", "v0.6.2").out).NotTo(ContainSubstring("r1-04-system-0"))
+		Expect(viewer.says(ctx, "migrate", "back", "--to", "v0.7.0").out).To(MatchRegexp(
+			`(?m)^server +r1-04-system-0 +it is left alone by .*=ignore-reconciliation, which metal-operator v0\.7\.0 does not honour: it removes the word`))
+		Expect(viewer.says(ctx, "migrate", "back", "--to", "v0.7.0", "--write").out).To(
+			MatchRegexp(`(?m)^server +r1-04-system-0 +no word was written on it: .*it takes the verb "patch" on servers`), "a viewer may not")
+		Expect(word(dirty.Name)).To(Equal("ignore-reconciliation"))
+		got = operator.says(ctx, "migrate", "back", "--to", "v0.7.0", "--write")
+		GinkgoWriter.Println(got.out, got.err)
+		Expect(got.out).To(And(ContainSubstring("note: wrote metal.ironcore.dev/operation=ignore on server r1-04-system-0"),
+			Not(MatchRegexp(`(?m)^server +r1-04-system-0`))))
+		Expect(word(dirty.Name)).To(Equal("ignore"))
+		Expect(word(free.Name)).To(BeEmpty(), "a clean server needs no word")
 	})
 
 	It("is ended for a fleet that came back: servers are declared clean by a selector, but none that a claim holds", func(ctx SpecContext) {

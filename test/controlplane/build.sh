@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Links etcd, kube-apiserver, kube-controller-manager and kubectl into bin/controlplane of the repository.
-# Each comes from the first of these that has it:
+# Links etcd, kube-apiserver, kubectl and the program of ./controllers into bin/controlplane of the repository.
+# The first three come from the first of these that has them:
 #
 #   1. KUBEBUILDER_ASSETS;
-#   2. the release of envtest that setup-envtest downloads (kube-controller-manager is not in it);
+#   2. the release of envtest that setup-envtest downloads;
 #   3. a build of the versions that go.mod beside this file pins.
 #
 # The programs themselves live in a cache shared by all clones of one user, under a key made of
@@ -19,6 +19,7 @@ cd "$here"
 package_of() {
   case $1 in
     etcd) echo go.etcd.io/etcd/server/v3 ;;
+    controllers) echo ./controllers ;;
     *) echo "k8s.io/kubernetes/cmd/$1" ;;
   esac
 }
@@ -30,7 +31,7 @@ ldflags="-s -w -X $stamp.gitVersion=$kubernetes -X $stamp.gitMajor=$major -X $st
 
 sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
 
-key=$({ cat go.mod go.sum; echo "$ldflags"; go env GOVERSION GOOS GOARCH; } | sha256 | cut -c1-16)
+key=$({ cat go.mod go.sum controllers/*.go; echo "$ldflags"; go env GOVERSION GOOS GOARCH; } | sha256 | cut -c1-16)
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/metalaw/controlplane/$key
 { mkdir -p "$cache" && [ -w "$cache" ]; } 2>/dev/null || cache=$links.cache/$key
 mkdir -p "$cache" "$links"
@@ -42,13 +43,12 @@ if command -v flock >/dev/null; then
 fi
 
 build() { # program -> $cache/program, which is whole or not there
-  local started=$SECONDS staging
+  local staging
   staging=$(mktemp -d "$cache/.build.XXXXXX")
-  echo "control plane: building $1 (once on this machine; all four take about five minutes) ..."
-  CGO_ENABLED=0 go build -mod=readonly -trimpath -buildvcs=false -ldflags "$ldflags" -o "$staging/$1" "$(package_of "$1")"
+  CGO_ENABLED=0 ../../.ci/go-build "control plane: $1" -mod=readonly -trimpath -buildvcs=false -ldflags "$ldflags" \
+    -o "$staging/$1" -- "$(package_of "$1")"
   mv -f "$staging/$1" "$cache/$1"
   rmdir "$staging"
-  echo "control plane: built $1 in $((SECONDS - started)) s"
 }
 
 # download gets the programs of the release, and says why where it cannot. A closed network answers at once or never.
@@ -64,15 +64,30 @@ download() {
   fi
 }
 
-programs=(etcd kubectl kube-controller-manager kube-apiserver)
-wanted=()
-for program in "${programs[@]}"; do
-  [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$program" ] || [ -x "$cache/$program" ] || wanted+=("$program")
-done
-case " ${wanted[*]} " in *" etcd "* | *" kubectl "* | *" kube-apiserver "*) download ;; esac
+assets() { # program: is it that of KUBEBUILDER_ASSETS?
+  [ "$1" != controllers ] && [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]
+}
 
+# wanted lists the programs that are neither given nor in the cache.
+wanted() {
+  local program
+  for program in "${programs[@]}"; do
+    assets "$program" || [ -x "$cache/$program" ] || printf '%s ' "$program"
+  done
+}
+
+# kube-apiserver has nearly all packages of the controllers, so they come after it.
+programs=(etcd kubectl kube-apiserver controllers)
+case " $(wanted)" in *" etcd "* | *" kubectl "* | *" kube-apiserver "*) download ;; esac
+
+started=$SECONDS missing=$(wanted)
+case $missing in
+  "") ;;
+  *kube-apiserver*) echo "control plane: building ${missing% }, once on this machine: about six minutes on two idle cores" ;;
+  *) echo "control plane: building ${missing% }, once on this machine" ;;
+esac
 for program in "${programs[@]}"; do
-  if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$program" ]; then
+  if assets "$program"; then
     source=$KUBEBUILDER_ASSETS/$program
     [ "$(readlink "$links/$program" || true)" = "$source" ] || echo "control plane: $program is that of KUBEBUILDER_ASSETS"
   else
@@ -81,3 +96,4 @@ for program in "${programs[@]}"; do
   fi
   [ "$(readlink "$links/$program" || true)" = "$source" ] || ln -sfn "$source" "$links/$program"
 done
+[ -z "$missing" ] || echo "control plane: ready after $((SECONDS - started)) s"

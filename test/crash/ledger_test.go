@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // ledger holds what may be done to each machine, as its users see it, and every breach of that.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -63,6 +64,13 @@ func (w *world) tell(ctx context.Context) {
 
 func (s *story) onboard(ctx context.Context) {
 	GinkgoHelper()
+	s.do(ctx, func() error { // the shipped bundles know no emulated BMC
+		cm, err := testkit.EmulatorConfigMap(managerNamespace)
+		if err != nil {
+			return err
+		}
+		return s.admin.Create(ctx, cm)
+	})
 	s.do(ctx, func() error {
 		return s.admin.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: s.name},
 			Spec: v1alpha1.EndpointSpec{MACAddress: s.m.BMCMAC(), IP: s.m.Address()}})

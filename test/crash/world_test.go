@@ -27,11 +27,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/bootprovider"
+	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 const (

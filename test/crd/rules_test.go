@@ -126,6 +126,12 @@ func TestWhatMayBeCreated(t *testing.T) {
 			[]string{"endpointRef.name must not be empty"}},
 		"a BMC with an address that is none is refused": {swap(bmcByAccess, "10.0.0.7", "10.0.0.777"),
 			[]string{"ip must be an IPv4 or IPv6 address"}},
+		"a BMC with a MAC address alone is accepted":        {swap(bmcByAccess, "ip: 10.0.0.7, ", ""), nil},
+		"a BMC whose client writes no address as null":      {swap(bmcByAccess, "10.0.0.7", "null"), nil},
+		"a BMC with a mapped IPv4 address is accepted":      {swap(bmcByAccess, "10.0.0.7", `"::ffff:10.0.0.7"`), nil},
+		"a BMC with a link-local address is accepted":       {swap(bmcByAccess, "10.0.0.7", `"fe80::1%eth0"`), nil},
+		"a BMC with a mapped address that is none":          {swap(bmcByAccess, "10.0.0.7", `"::ffff:10.0.0.777"`), []string{"ip must be an IPv4"}},
+		"a BMC in a state of another program's is accepted": {bmcByAccess + "\nstatus: {state: Unreachable}", nil},
 		"a BMC with a protocol that nobody knows is refused": {swap(bmcByAccess, "Redfish", "Telnet"),
 			[]string{`Unsupported value: "Telnet"`}},
 
@@ -145,8 +151,12 @@ func TestWhatMayBeCreated(t *testing.T) {
 			[]string{"spec.serverClaimRef.namespace: Required value"}},
 		"a server with the deprecated power is accepted":             {swap(server, "spec: {", "spec: {power: \"On\", "), nil},
 		"a server in a state that only its policy knows is accepted": {server + "\nstatus: {state: BurnIn, powerState: \"\"}", nil},
-		"a server with the same taint twice is refused": {swap(server, "spec: {", "spec: {taints: [{key: k, effect: NoBind}, {key: k, value: v}], "),
+		"a server with the same taint twice is refused": {swap(server, "spec: {", "spec: {taints: [{key: k, value: v, effect: NoBind}, {key: k, value: v}], "),
 			[]string{"spec.taints[1]: Duplicate value"}},
+		"a server with two values of one key and effect is accepted": {
+			swap(server, "spec: {", "spec: {taints: [{key: k, effect: NoBind}, {key: k, value: v}, {key: k, value: w}], "), nil},
+		"a server whose parts are in states of its BMC's own is accepted": {server + `
+status: {storages: [{name: a, state: StandbyOffline, drives: [{name: d, state: Quiesced}], volumes: [{name: v, state: InTest}]}]}`, nil},
 		"a server with one key tainted by two effects is accepted": {swap(server, "spec: {", "spec: {taints: [{key: k}, {key: k, effect: Evict}], "), nil},
 
 		"a claim for any server is accepted": {claim, nil},
@@ -267,7 +277,7 @@ func TestDefaultsThatClientsMayLeaveOut(t *testing.T) {
 	}{
 		"a server is recycled, and claimable": {
 			swap(server, "spec: {", "spec: {taints: [{key: k}], "),
-			swap(server, "spec: {", "spec: {taints: [{key: k, effect: NoBind}], reclaimPolicy: Recycle, unclaimable: false, ")},
+			swap(server, "spec: {", "spec: {taints: [{key: k, value: \"\", effect: NoBind}], reclaimPolicy: Recycle, unclaimable: false, ")},
 		"the taint of a readiness rule keeps claims away": {swap(readinessRule, ", effect: NoBind", ""), readinessRule},
 		"a BMC is pending as soon as it has a status": {
 			bmcByAccess + "\nstatus: {ip: 10.0.0.7}",

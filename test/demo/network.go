@@ -12,7 +12,7 @@ import (
 	"github.com/metalaw/metalaw/test/env"
 )
 
-// bmcPort is the port of every emulated BMC; the MAC prefix database of the default bundle says the same.
+// bmcPort is the port of every emulated BMC; the MAC prefix database of testkit.EmulatorBundle says the same.
 const bmcPort = 8000
 
 // ports are the addresses that the programs of one demo share. Another demo beside it picks others.

@@ -16,6 +16,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/testkit"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/bootprovider"
 	"github.com/metalaw/metalaw/test/env"
 )
@@ -46,7 +48,12 @@ func bringUp(w *world) chapter {
 			do:    w.startManager,
 		},
 		{name: "admission answers over TLS, with a certificate it made itself", limit: startLimit, await: w.admissionAnswers},
-		{name: "the policy that came with the manager is on record and governs", await: w.policyActive},
+		{name: "the policy that came with the manager is on record and governs", await: w.governs(policies.DefaultBundle)},
+		{
+			name:  "a bundle of the demo's own says how to talk to emulated BMCs; it is promoted, and governs",
+			do:    w.promoteEmulated,
+			await: w.governs(testkit.EmulatorBundle),
+		},
 	}}
 }
 
@@ -206,21 +213,35 @@ func (w *world) admissionAnswers(ctx context.Context) (sight, error) {
 	return sight{done: endpoint.Spec.MACAddress == "02:00:00:00:00:ab", seen: "the MAC address is stored as " + endpoint.Spec.MACAddress}, nil
 }
 
-// policyActive waits until the embedded bundle is a PolicyRevision in force.
-func (w *world) policyActive(ctx context.Context) (sight, error) {
-	var list policyv1alpha1.PolicyRevisionList
-	if err := w.watch.List(ctx, &list); err != nil {
-		return sight{}, err
-	}
-	now := sight{seen: "there is no PolicyRevision; the manager's log says why"}
-	for i := range list.Items {
-		revision := &list.Items[i]
-		now.seen = "policyrevision " + revision.Name + ": " + condition(revision.Status.Conditions, policyv1alpha1.ConditionActive)
-		if meta.IsStatusConditionTrue(revision.Status.Conditions, policyv1alpha1.ConditionActive) {
-			now.done = true
-			w.view.say("PolicyRevision " + revision.Name)
-			return now, nil
+// governs waits until a bundle is a PolicyRevision in force.
+func (w *world) governs(name string) func(context.Context) (sight, error) {
+	return func(ctx context.Context) (sight, error) {
+		var list policyv1alpha1.PolicyRevisionList
+		if err := w.watch.List(ctx, &list); err != nil {
+			return sight{}, err
 		}
+		now := sight{seen: "there is no PolicyRevision of bundle " + name + "; the manager's log says why"}
+		for i := range list.Items {
+			revision := &list.Items[i]
+			if revision.Spec.Bundle != name {
+				continue
+			}
+			now.seen = "policyrevision " + revision.Name + ": " + condition(revision.Status.Conditions, policyv1alpha1.ConditionActive)
+			if meta.IsStatusConditionTrue(revision.Status.Conditions, policyv1alpha1.ConditionActive) {
+				now.done = true
+				w.view.say("PolicyRevision " + revision.Name)
+				return now, nil
+			}
+		}
+		return now, nil
 	}
-	return now, nil
+}
+
+// promoteEmulated stores and promotes the bundle by which the Endpoints of emulated BMCs are known.
+func (w *world) promoteEmulated(ctx context.Context) error {
+	cm, err := testkit.EmulatorConfigMap(managerNamespace)
+	if err != nil {
+		return err
+	}
+	return w.client.Create(ctx, cm)
 }

@@ -23,6 +23,7 @@ func (t *teller) summary() string {
 	}
 	b.WriteString("\nwhat to try\n")
 	fmt.Fprintf(&b, "  export KUBECONFIG=%s\n", t.world.kubeconfig())
+	b.WriteString("  bin/metalaw status       # the fleet on one screen, and what needs a person\n")
 	for _, command := range []string{
 		"get servers,bmcs -o wide",
 		"get scl -n " + tenant + " -o wide",

@@ -105,7 +105,7 @@ func (e *Env) Apply(ctx context.Context, objects []*unstructured.Unstructured) e
 		return err
 	}
 	if crds && e.controllers != nil {
-		return e.restartControllerManager(ctx)
+		return e.restartControllers(ctx)
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 
 // binaries are the paths of the programs that make up a control plane.
 type binaries struct {
-	etcd, apiserver, controllerManager, kubectl string
+	etcd, apiserver, controllers, kubectl string
 }
 
-// findBinaries looks for each program in KUBEBUILDER_ASSETS first (those of envtest hold no
-// kube-controller-manager) and then where `make control-plane` puts them.
+// findBinaries looks for each program in KUBEBUILDER_ASSETS first and then where `make control-plane` puts them. The
+// controllers are always in the second place, because `make control-plane` makes them.
 func findBinaries() (binaries, error) {
 	root, err := RepoRoot()
 	if err != nil {
@@ -35,7 +35,7 @@ func findBinaries() (binaries, error) {
 	}{
 		{"etcd", &b.etcd},
 		{"kube-apiserver", &b.apiserver},
-		{"kube-controller-manager", &b.controllerManager},
+		{"controllers", &b.controllers},
 		{"kubectl", &b.kubectl},
 	} {
 		if *want.path = findIn(dirs, want.name); *want.path == "" {

@@ -4,8 +4,6 @@ package env
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,20 +11,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/client-go/rest"
 )
-
-// controllerNames are the controllers without which an API server would behave unlike a cluster
-// towards an operator. Those that make pods are left out: nothing here runs a pod.
-var controllerNames = []string{
-	"garbage-collector-controller",
-	"namespace-controller",
-	"serviceaccount-controller",
-	"clusterrole-aggregation-controller",
-	"root-ca-certificate-publisher-controller",
-}
 
 func (e *Env) etcdSocket() string { return filepath.Join(e.dir, "etcd.sock") }
 
@@ -104,45 +91,24 @@ func (e *Env) apiServerArgs() ([]string, error) {
 	return append(args, e.opts.APIServerArgs...), nil
 }
 
-func (e *Env) startControllerManager(ctx context.Context) error {
+// startControllers runs the program of test/controlplane/controllers: without it an API server would behave unlike a
+// cluster towards an operator. It has no controller that makes pods.
+func (e *Env) startControllers(ctx context.Context) error {
 	kubeconfig, err := e.KubeconfigFor(User{Name: "system:kube-controller-manager", Groups: []string{"system:masters"}})
 	if err != nil {
 		return err
 	}
-	tlsCert, tlsKey, err := e.servingPair("kube-controller-manager", "kube-controller-manager")
+	ready := filepath.Join(e.dir, "controllers.ready")
+	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	e.controllers, err = startProcess("controllers", e.LogDir(), e.bins.controllers, "--kubeconfig="+kubeconfig, "--ready="+ready)
 	if err != nil {
 		return err
 	}
-	tokenKey, err := e.serviceAccountKey()
-	if err != nil {
+	return e.controllers.awaitReady(ctx, e.opts.StartTimeout, func(context.Context) error {
+		_, err := os.Stat(ready)
 		return err
-	}
-	e.controllers, err = startProcess("kube-controller-manager", e.LogDir(), e.bins.controllerManager,
-		"--kubeconfig="+kubeconfig,
-		"--controllers="+strings.Join(controllerNames, ","),
-		"--leader-elect=false",
-		"--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", e.kcmPort.number),
-		"--permit-port-sharing",
-		"--tls-cert-file="+tlsCert,
-		"--tls-private-key-file="+tlsKey,
-		"--root-ca-file="+e.pki.path("ca.crt"),
-		"--service-account-private-key-file="+tokenKey,
-		"--kube-api-qps=500",
-		"--kube-api-burst=1000",
-	)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(e.pki.ca)
-	httpClient := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13},
-	}}
-	defer httpClient.CloseIdleConnections()
-	url := fmt.Sprintf("https://127.0.0.1:%d/healthz", e.kcmPort.number)
-	return e.controllers.awaitReady(ctx, e.opts.StartTimeout, func(ctx context.Context) error {
-		return askHealth(ctx, httpClient, url)
 	})
 }
 
@@ -160,11 +126,11 @@ func (e *Env) RestartEtcd(ctx context.Context) error {
 	return e.startEtcd(ctx)
 }
 
-// restartControllerManager makes the garbage collector see kinds at once that were added while
-// it ran; by itself it looks every 30 seconds.
-func (e *Env) restartControllerManager(ctx context.Context) error {
+// restartControllers makes the garbage collector see kinds at once that were added while it ran. By itself it looks
+// every 30 seconds.
+func (e *Env) restartControllers(ctx context.Context) error {
 	e.controllers.kill()
-	return e.startControllerManager(ctx)
+	return e.startControllers(ctx)
 }
 
 func askHealth(ctx context.Context, httpClient *http.Client, url string) error {

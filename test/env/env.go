@@ -2,11 +2,11 @@
 
 // Package env runs a real Kubernetes control plane on the loopback interface: etcd,
 // kube-apiserver with RBAC, and the controllers of kube-controller-manager that an operator's
-// behaviour depends on (garbage collection, namespace deletion, aggregated roles).
+// behaviour depends on (garbage collection, namespace deletion, default service accounts, aggregated roles).
 //
 // It does not build on controller-runtime's envtest, because three things are needed that envtest
 // cannot give: children that die with a killed parent, restarts on the same port and data, and
-// kube-controller-manager.
+// these controllers.
 package env
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Options says how a control plane is started. The zero value is a good one.
 type Options struct {
-	// Kustomize names folders that are applied before kube-controller-manager starts, in order;
+	// Kustomize names folders that are applied before the controllers start, in order;
 	// so the garbage collector knows their kinds from its first moment. See ApplyKustomize.
 	Kustomize []string
 	// FleetControl applies the FleetControl that the manifests ship too. It is left out by default: an emulated fleet
@@ -54,14 +54,13 @@ type Env struct {
 	bins        binaries
 	pki         *pki
 	apiPort     *reservedPort
-	kcmPort     *reservedPort
 	etcd        *process
 	apiserver   *process
 	controllers *process
 }
 
-// Start brings up a control plane and returns when the API server reports ready and
-// kube-controller-manager is healthy. After an error nothing is left running; the logs remain,
+// Start brings up a control plane and returns when the API server reports ready and the
+// controllers run. After an error nothing is left running; the logs remain,
 // and the error says where.
 func Start(ctx context.Context, opts Options) (*Env, error) {
 	if opts.StartTimeout == 0 {
@@ -94,7 +93,7 @@ func (e *Env) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.startControllerManager(ctx)
+	return e.startControllers(ctx)
 }
 
 // prepare makes the folder, the keys and the ports; nothing runs yet.
@@ -121,9 +120,6 @@ func (e *Env) prepare() error {
 	if e.apiPort, err = reservePort(); err != nil {
 		return err
 	}
-	if e.kcmPort, err = reservePort(); err != nil {
-		return err
-	}
 	admin := User{Name: "admin", Groups: []string{"system:masters"}}
 	if e.Config, err = e.ConfigFor(admin); err != nil {
 		return err
@@ -145,7 +141,6 @@ func (e *Env) Stop() error {
 	}
 	e.controllers, e.apiserver, e.etcd = nil, nil, nil
 	e.apiPort.release()
-	e.kcmPort.release()
 	if !e.ownsDir || e.dir == "" {
 		return nil
 	}

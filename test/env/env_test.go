@@ -41,6 +41,7 @@ func TestControlPlane(t *testing.T) {
 		{"a dependent goes with its owner", dependentGoesWithOwner},
 		{"the manager has the rights of the shipped roles and no more", managerRights},
 		{"whoever may edit a namespace may claim in it", editorsMayClaim},
+		{"a new namespace has a service account", namespacesHaveAccounts},
 		{"objects survive a restart of etcd and of the API server", objectsSurviveRestarts},
 		{"the samples apply", samplesApply},
 		{"the shipped FleetControl applies, and applying it anew keeps what a person added", fleetControlApplies},
@@ -191,6 +192,14 @@ func editorsMayClaim(t *testing.T, e *Env) {
 		return slices.ContainsFunc(edit.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Resources, "serverclaims") && slices.Contains(r.Verbs, "create")
 		})
+	})
+}
+
+func namespacesHaveAccounts(t *testing.T, e *Env) {
+	c := newClient(t, e, User{Name: "administrator", Groups: []string{"system:masters"}})
+	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "accounts"}}))
+	eventually(t, "the namespace has its default service account", func(ctx context.Context) bool {
+		return c.Get(ctx, client.ObjectKey{Namespace: "accounts", Name: "default"}, &corev1.ServiceAccount{}) == nil
 	})
 }
 

@@ -36,7 +36,7 @@ func (e *Env) RestoreEtcd(ctx context.Context, name string) error {
 	if err := os.Chmod(e.etcdData(), 0o700); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{e.startEtcd, e.startAPIServer, e.startControllerManager} {
+	for _, start := range []func(context.Context) error{e.startEtcd, e.startAPIServer, e.startControllers} {
 		if err := start(ctx); err != nil {
 			return err
 		}

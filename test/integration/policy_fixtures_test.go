@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
 )
@@ -130,11 +131,11 @@ func apply(ctx context.Context, version, stage string, change func(files map[str
 	}
 	shipped, err := policies.Shipped(policies.DefaultBundle)
 	Expect(err).NotTo(HaveOccurred())
+	testkit.Rename(shipped, "fleet", version)
 	files := map[string]string{}
 	for file, data := range shipped {
 		files[file] = string(data)
 	}
-	files["bundle.yaml"] = strings.NewReplacer("name: default", "name: fleet", "version: 1.2.0", "version: "+version).Replace(files["bundle.yaml"])
 	if change != nil {
 		change(files)
 	}

@@ -21,10 +21,10 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/macprefixes"
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/bootprovider"
+	"github.com/metalaw/metalaw/test/emulated"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 func TestAnotherManagerFindsTheEmulatedBMCsInTheDatabase(t *testing.T) {

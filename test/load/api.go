@@ -30,6 +30,8 @@ const (
 	kindMaintenance kind = "servermaintenances"
 )
 
+var errNotFound = errors.New("not found")
+
 // apiRoot is where the kinds are served.
 const apiRoot = "/apis/metal.ironcore.dev/v1alpha1/"
 
@@ -75,7 +77,11 @@ func (a *api) do(ctx context.Context, method, path string, body any) (*http.Resp
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 2<<10))
-	return nil, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text)
+	err = fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text)
+	if response.StatusCode == http.StatusNotFound {
+		err = errors.Join(errNotFound, err)
+	}
+	return nil, err
 }
 
 // create makes an object; path is that of its collection.
@@ -96,9 +102,24 @@ func (a *api) patch(ctx context.Context, path string, change any) error {
 	return response.Body.Close()
 }
 
+// policyRevisions is the collection that metalaw alone has.
+const policyRevisions = "/apis/policy.metalaw.dev/v1alpha1/policyrevisions"
+
+// serves says whether the API server knows a collection.
+func (a *api) serves(ctx context.Context, path string) (bool, error) {
+	response, err := a.do(ctx, http.MethodGet, path, nil)
+	if errors.Is(err, errNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, response.Body.Close()
+}
+
 // activeBundle is the name of the bundle in force; empty where none is.
 func (a *api) activeBundle(ctx context.Context) (string, error) {
-	response, err := a.do(ctx, http.MethodGet, "/apis/policy.metalaw.dev/v1alpha1/policyrevisions", nil)
+	response, err := a.do(ctx, http.MethodGet, policyRevisions, nil)
 	if err != nil {
 		return "", err
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator/serve"
 	"github.com/metalaw/metalaw/test/bootprovider"
+	"github.com/metalaw/metalaw/test/emulated"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // bmcsCommand makes this program the process of the emulated BMCs.

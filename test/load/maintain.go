@@ -15,6 +15,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -32,7 +34,7 @@ const (
 
 func maintenanceName(i int) string { return fmt.Sprintf("maintenance-%05d", i) }
 
-// promote puts the default bundle in force with a limit of its own on maintenance, and waits until it is.
+// promote puts the default bundle in force that knows emulated BMCs, with a limit of its own on maintenance, and waits until it is.
 func (w *world) promote(ctx context.Context) error {
 	files, err := policies.Shipped(policies.DefaultBundle)
 	if err != nil {
@@ -42,8 +44,10 @@ func (w *world) promote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	testkit.KnowEmulator(files)
 	err = w.api.create(ctx, "/api/v1/namespaces/"+w.options.namespace+"/configmaps", map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"bundle.yaml": string(manifest)},
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
+			bundle.BundleFile: string(manifest), bundle.MACPrefixesFile: string(files[bundle.MACPrefixesFile])},
 		"metadata": map[string]any{"name": "bundle-" + bundleName,
 			"labels": map[string]any{policyv1alpha1.BundleLabel: bundleName, policyv1alpha1.StageLabel: policyv1alpha1.LabelActive}},
 	})

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// bmcPort is the port of every emulated BMC; the MAC prefix database of the default bundle says the same.
+	// bmcPort is the port of every emulated BMC; macPrefixes says the same.
 	bmcPort = 8000
 	// tenant is the namespace of the claims.
 	tenant = "load"
@@ -94,7 +94,9 @@ func (w *world) start(ctx context.Context) error {
 			return fmt.Errorf("start the %s: %w", step.name, err)
 		}
 	}
-	if w.options.maintenances > 0 {
+	if governed, err := w.api.serves(ctx, policyRevisions); err != nil {
+		return err
+	} else if governed { // another manager reads its own MAC database
 		if err := w.promote(ctx); err != nil {
 			return fmt.Errorf("put a bundle in force: %w", err)
 		}

@@ -42,12 +42,12 @@ import (
 	"github.com/metalaw/metalaw/internal/bootmedia/oci"
 	"github.com/metalaw/metalaw/internal/bootserver"
 	"github.com/metalaw/metalaw/internal/bootserver/images"
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	agents "github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 const system = "metalaw-system"

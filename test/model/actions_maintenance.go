@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/guest"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // maintenancesEach is how many maintenances a machine may have at a time. Another program writes itself on the server besides.

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // at is a moment, in seconds.

@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 )
 
-// bundleName is the bundle that governs, which is the default one with other limits of maintenance: of a few machines, more are down than
-// those allow.
+// bundleName is the bundle that governs: the default one that knows emulated BMCs, with other limits of maintenance. Of a few machines,
+// more are down than the shipped limits allow.
 const bundleName = "model"
 
 // limits are replaced in the default bundle.
@@ -35,6 +36,7 @@ func (w *world) govern(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	testkit.KnowEmulator(files)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: "bundle-" + bundleName, Labels: map[string]string{
 		policyv1alpha1.BundleLabel: bundleName, policyv1alpha1.StageLabel: policyv1alpha1.LabelActive}}, Data: map[string]string{}}
 	for file, data := range files {

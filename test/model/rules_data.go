@@ -8,8 +8,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // judgeBoot judges what a machine booted.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/metalaw/metalaw/metalprobe/guest"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // errCrashed is what each write of a manager comes to from the moment at which it is taken to have been killed.

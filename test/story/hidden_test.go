@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -25,7 +26,8 @@ func wiping(version string, pairs ...string) *bundle.Bundle {
 		Expect(strings.Count(text, pairs[i])).To(Equal(1), "the shipped bundle says %q once", pairs[i])
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	files["bundle.yaml"] = []byte(strings.Replace(text, "\nversion: 1.2.0\n", "\nversion: "+version+"\n", 1))
+	files["bundle.yaml"] = []byte(text)
+	testkit.Rename(files, "", version)
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())

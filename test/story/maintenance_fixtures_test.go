@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // What a maintenance is answered, as "state Granted/reason".

@@ -14,17 +14,18 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/testkit"
 )
 
 var _ = Describe("A promoted bundle", func() {
 	It("is adopted by a server at rest, and one relabel goes back", func(ctx SpecContext) {
 		name := serverOf(theWorld.available(ctx))
-		Expect(revisionOf(ctx, name)()).To(HavePrefix("default-1.2.0-"))
+		Expect(revisionOf(ctx, name)()).To(HavePrefix(testkit.Default + "-"))
 		promote(ctx, "fleet")
-		Eventually(revisionOf(ctx, name)).Should(HavePrefix("fleet-1.2.0-"))
+		Eventually(revisionOf(ctx, name)).Should(HavePrefix("fleet-" + testkit.Version + "-"))
 		Expect(state(ctx, name)()).To(Equal("Available/Off"))
 		promote(ctx, "default") // the built-in one is promoted like any other
-		Eventually(revisionOf(ctx, name)).Should(HavePrefix("default-1.2.0-"))
+		Eventually(revisionOf(ctx, name)).Should(HavePrefix(testkit.Default + "-"))
 	})
 })
 

@@ -24,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -48,8 +49,7 @@ func variantOf(file string, replace ...string) *bundle.Bundle {
 		text = strings.Replace(text, replace[i], replace[i+1], 1)
 	}
 	files[file] = []byte(text)
-	version := fmt.Sprintf("version: 2.%d.0", variants.Add(1))
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", version, 1))
+	testkit.Rename(files, "", fmt.Sprintf("2.%d.0", variants.Add(1)))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())

@@ -24,12 +24,12 @@ import (
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/metalprobe/emulated"
-	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/bootprovider"
+	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 const managerNamespace = "metalaw-system"

@@ -166,7 +166,7 @@ func (l *Rules) mayActivate(ctx context.Context, user authenticationv1.UserInfo,
 		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
 }
 
-// mayNot is the refusal of somebody who may not activate a bundle.
+// mayNot refuses a user who may not activate a bundle.
 func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise string) *field.Error {
 	return field.Forbidden(path, fmt.Sprintf(
 		"user %q may not change by what bundle %q governs: that takes the verb %s on policyrevisions.%s of this name, which ClusterRole %s gives%s",
@@ -202,19 +202,20 @@ func Record(user authenticationv1.UserInfo, digest string, at time.Time) string 
 	return fmt.Sprintf("%s %s %s", review.NameOf(user), digest, at.UTC().Format(time.RFC3339Nano))
 }
 
-// Records says that a text is the record of an activation by a user, at whatever time.
+// Records says that a text is the record of an activation by a user, at any time.
 func Records(text string, user authenticationv1.UserInfo, digest string) bool {
 	return strings.HasPrefix(text, review.NameOf(user)+" "+digest+" ") && recordsSome(text, digest)
 }
 
-// recordsSome says that a text is the record of an activation by somebody.
+// recordsSome says that a text is the record of an activation by any user.
 func recordsSome(text, digest string) bool {
 	_, at, of := strings.Cut(text, " "+digest+" ")
 	_, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(at, policyv1alpha1.ActivationRestored))
 	return of && err == nil
 }
 
-// formerRecord is the record of the last activation. That of an object that was no head is worth nothing: anybody wrote it.
+// formerRecord is the record of the last activation. That of an object that was no head is worth nothing: any user may
+// have written it.
 func formerRecord(was *head) string {
 	if was == nil {
 		return ""

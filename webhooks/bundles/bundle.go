@@ -123,8 +123,8 @@ func (l *Rules) governance(ctx context.Context, was, is *head) (governance, erro
 	return g, nil
 }
 
-// judgeContent has the content checked where it, or what it is for, is another than before. A draft is stored whatever
-// comes of it.
+// judgeContent has the content checked where it, or what it is for, is another than before. A draft is stored, also one
+// that is not accepted.
 func (l *Rules) judgeContent(ctx context.Context, was, is *head, found *review.Findings) (*Examined, error) {
 	if was != nil && was.name == is.name && was.stage == is.stage && was.sameContent(is) && !puts(was, is) {
 		return &Examined{}, nil

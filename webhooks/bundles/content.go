@@ -36,7 +36,7 @@ func (c *Examined) accepted() bool { return c.digest != "" }
 
 // examine puts the content together and has it accepted. Content that a revision holds already is not compiled again
 // while that revision is proven: it may be promoted and rolled back at no cost. It keeps what was filled in when it was
-// accepted, whatever the present default is. No label is believed: the revision is found by the content alone.
+// accepted, also if the default has changed. No label is believed: the revision is found by the content alone.
 func (l *Rules) examine(ctx context.Context, h *head) (*Examined, error) {
 	files, found, err := l.assemble(ctx, h)
 	if err != nil || found.HasErrors() {

@@ -12,7 +12,7 @@ import (
 
 // displaced are the revisions of bundles with other names from which a head takes servers: all of them as active, those in its scope as a
 // canary. That is what is in force, and a promotion that waits for a manager, which an activation overtakes. What is built in and was
-// promoted by nobody gives way to whoever comes first.
+// promoted by no user gives way to the first bundle that comes.
 func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.PolicyRevision {
 	promoted := lastPromoted(all)
 	var found []*policyv1alpha1.PolicyRevision
@@ -21,7 +21,7 @@ func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.
 	})
 	for i := range all {
 		r := &all[i]
-		// Whoever may activate what is in force needs nobody's leave to stay so, or to go back.
+		// A user who may activate what is in force needs no other right to stay so, or to go back.
 		governs := use(r, promoted) == useInForce || r.AwaitsReplicas() && !isOwn
 		if governs && !builtIn(r) && r.Spec.Bundle != is.name {
 			found = append(found, r)
@@ -36,7 +36,8 @@ func builtIn(r *policyv1alpha1.PolicyRevision) bool {
 	return r.Spec.Source == nil && r.Status.Head == ""
 }
 
-// inPlaceOf is what a refusal says to somebody who may activate a bundle, and not the one that it would take servers from.
+// inPlaceOf is what a refusal says to a user who may activate a bundle, and not the one that it would take servers
+// from.
 func inPlaceOf(is *head, r *policyv1alpha1.PolicyRevision) string {
 	if is.stage == policyv1alpha1.LabelCanary {
 		return fmt.Sprintf("; its revision %s is in force, or about to be, and a canary of bundle %q takes servers from it", r.Name, is.name)

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// Mutate writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
+// Mutate writes who puts a bundle where it governs, and not what the client writes there, and tells of ConfigMaps that
 // grow too large, which the API server refuses before a validating webhook is asked.
 func (l *Rules) Mutate(now func() time.Time) func(context.Context, review.Change[corev1.ConfigMap]) ([]review.Edit, []string) {
 	return func(ctx context.Context, c review.Change[corev1.ConfigMap]) (edits []review.Edit, warnings []string) {

@@ -18,7 +18,7 @@ import (
 
 const managersAlone = "only the manager writes it: store a bundle in a ConfigMap, and label that with the stage"
 
-// revisionFacts is what was looked up for a change of a PolicyRevision by somebody.
+// revisionFacts is what was looked up for a change of a PolicyRevision by a user.
 type revisionFacts struct {
 	// mayActivate says that the user may change by what the bundle governs.
 	mayActivate bool
@@ -81,8 +81,8 @@ func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha
 	return f, err
 }
 
-// checkRevision leaves to people the deletion of what nobody needs any more, the restore of a backup, and whatever metadata
-// metalaw does not read.
+// checkRevision leaves to people the deletion of what serves nothing any more, the restore of a backup, and all
+// metadata that metalaw does not read.
 func checkRevision(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts, found *review.Findings) {
 	switch {
 	case c.Status:
@@ -150,7 +150,7 @@ func checkRevisionDeletion(c review.Change[policyv1alpha1.PolicyRevision], f rev
 	}
 }
 
-// damaged says that the content of a revision is not what its digest says, so that it serves nobody.
+// damaged says that the content of a revision is not what its digest says, so that it serves no server.
 func damaged(r *policyv1alpha1.PolicyRevision) bool {
 	files, err := bundle.Unpack(r.Spec.Content)
 	return err != nil || files.Digest() != r.Spec.Digest

@@ -24,7 +24,8 @@ type restoredInto struct {
 	promotion int64
 	// missing says that the restored one is in force and was deleted.
 	missing bool
-	// here is the revision that somebody promoted last in this cluster; empty where nobody has: what governs is built in, or restored.
+	// here is the revision that a user promoted last in this cluster; empty where no user has: what governs is built
+	// in, or restored.
 	here string
 	// displaces is the revision in force that gives way to the restored one, because that was promoted later; empty where none does,
 	// such as where the restored one is in force.
@@ -47,8 +48,8 @@ func restoredAmong(all []policyv1alpha1.PolicyRevision, r *policyv1alpha1.Policy
 	return i
 }
 
-// promotedHere names the revision that somebody promoted last in this cluster; empty where nobody has. The one that is built in and
-// governs first is promoted by nobody, and what came back from a backup was promoted elsewhere.
+// promotedHere names the revision that a user promoted last in this cluster; empty where no user has. The one that is
+// built in and governs first is promoted by no user, and what came back from a backup was promoted elsewhere.
 func promotedHere(all []policyv1alpha1.PolicyRevision) string {
 	last := policyv1alpha1.InForce(slices.DeleteFunc(slices.Clone(all), func(r policyv1alpha1.PolicyRevision) bool {
 		return builtIn(&r) || !r.PromotedHere()

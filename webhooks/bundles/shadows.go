@@ -14,8 +14,8 @@ import (
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// judgeShadows refuses a shadow for which there is no place: whoever may store bundles could otherwise have any number of them evaluated
-// at every decision. The manager holds the bound too, so that many at once do not pass it.
+// judgeShadows refuses a shadow for which there is no place: a user who may store bundles could otherwise have any
+// number of them evaluated at every decision. The manager holds the bound too, so that many at once do not pass it.
 func (l *Rules) judgeShadows(ctx context.Context, was, is *head, c *Examined, found *review.Findings) error {
 	asks := is.stage == policyv1alpha1.LabelShadow && (was == nil || was.name != is.name || was.stage != is.stage)
 	if !asks || !c.accepted() {

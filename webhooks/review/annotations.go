@@ -78,7 +78,8 @@ func CheckNames[T any, P Pointer[T]](before, after *T, kind string, known []stri
 	}
 }
 
-// meant offers what somebody meant: the nearest name, or one of which the first letters are written; else it tells all.
+// meant offers what the author meant: the nearest name, or one of which the first letters are written; else it tells
+// all.
 func meant(key string, known []string) string {
 	word := strings.ToLower(strings.TrimPrefix(key, annotationPrefix))
 	var all []string

@@ -31,7 +31,7 @@ var (
 	inRefusal = bounds{lines: 100, length: 600, total: 24 << 10, more: seeAll}
 	// inWarnings keeps to what the API server passes on: 4096 characters of warnings in all, beyond which it cuts each to 256.
 	inWarnings = bounds{lines: 12, length: 250, total: 3000, more: seeAll}
-	// InPlacement keeps to what somebody mends at one time: an annotation is short.
+	// InPlacement keeps to what a user mends at one time: an annotation is short.
 	InPlacement = bounds{lines: 20, length: 600, total: 8 << 10, more: "mend these first"}
 )
 

@@ -74,8 +74,9 @@ func (f *Findings) Text() string {
 }
 
 // Response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
-// where somebody must not do this, or no field is said to be wrong; Invalid (422) where what is written is wrong. It has one
-// cause for each finding. kubectl shows the causes of what is invalid, each behind its field, and the message of the rest.
+// where the user must not do this, or no field is said to be wrong; Invalid (422) where what is written is wrong. It
+// has one cause for each finding. kubectl shows the causes of what is invalid, each behind its field, and the message
+// of the rest.
 func (f *Findings) Response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
 	if f.Pass() {
 		response := admission.Allowed("").WithWarnings(f.Warnings...)

@@ -12,7 +12,7 @@ import (
 )
 
 // Get reads an object from the first of some readers that has it. It returns nil where none has, and where nothing can have such a
-// name: nobody could be asked for it.
+// name.
 func Get[T any, P Pointer[T]](ctx context.Context, key client.ObjectKey, readers ...client.Reader) (P, error) {
 	if len(contentvalidation.IsPathSegmentName(key.Name)) > 0 {
 		return nil, nil

@@ -127,8 +127,8 @@ func (v *Validator[T]) Decide(ctx context.Context, req *admissionv1.AdmissionReq
 	return found, err
 }
 
-// consult asks the bundle's rules, and looks once they let the request pass: what a look costs can then keep nobody from being held
-// to them. Those that read the facts have to wait for it; the others are asked before.
+// consult asks the bundle's rules, and looks once they let the request pass: what a look costs can then keep no request
+// from being held to them. Those that read the facts have to wait for it; the others are asked before.
 func (v *Validator[T]) consult(ctx context.Context, c Change[T], req *admissionv1.AdmissionRequest, found *Findings, facts map[string]any) error {
 	rules := asker{bundle: v.Bundles.Active(), kind: v.Kind, req: req, redact: v.Redact}
 	held := !c.ByManager && !c.Status && !v.Alone

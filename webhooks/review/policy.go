@@ -74,7 +74,7 @@ func (a asker) input(facts map[string]any) (admission.Input, error) {
 	return in, err
 }
 
-// errNotCompiled: the revision in force does not compile in this engine, so that nobody knows what its rules refuse.
+// errNotCompiled: the revision in force does not compile in this engine, so that it is not known what its rules refuse.
 var errNotCompiled = errors.New("its content does not compile in this version of metalaw, so that what it refuses is not known")
 
 // undecided is the answer where a rule failed.

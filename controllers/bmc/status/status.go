@@ -57,6 +57,8 @@ type Trouble struct {
 type Systems struct {
 	Accepted        bool
 	Reason, Message string
+	// Refused says that a Server could not be made or changed, so that the BMC is not Ready although it answers.
+	Refused bool
 }
 
 // Reset is what this reconcile adds to the condition Reset, and what may end a reset.
@@ -96,6 +98,10 @@ func Decide(in Input) v1alpha1.BMCStatus {
 func (d *draft) ready() {
 	if d.in.Answer.Usable {
 		d.State = v1alpha1.BMCStateEnabled
+		if d.in.Systems.Refused {
+			d.set(v1alpha1.ConditionReady, false, d.in.Systems.Reason, d.in.Systems.Message)
+			return
+		}
 		d.set(v1alpha1.ConditionReady, true, v1alpha1.ReasonConnected,
 			fmt.Sprintf("the BMC at %s answers and accepts the credentials", d.in.IP))
 		return

@@ -93,7 +93,7 @@ func ofClaim(c *v1alpha1.ServerClaim, servers map[string]*v1alpha1.Server, now t
 	}
 	w.NeedsPerson = meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) ||
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionServerMissing) ||
-		w.Reason == v1alpha1.ReasonBootError || tell == nil && now.Sub(w.Since) > patience
+		w.Reason == v1alpha1.ReasonBootError || w.Reason == v1alpha1.ReasonBMCUnreachable || tell == nil && now.Sub(w.Since) > patience
 	if c.Spec.ServerRef != nil {
 		w.Server = c.Spec.ServerRef.Name
 		w.behind(servers[w.Server])

@@ -138,6 +138,7 @@ func TestWhatNeedsAPerson(t *testing.T) {
 			isNot(v1alpha1.ConditionSystemsAccepted, v1alpha1.ReasonSystemUnaccepted)), NeedsPerson, []string{"1 BMC"}},
 		"a claim waits for a free server":  {claim(isNot(v1alpha1.ConditionBound, v1alpha1.ReasonNoneClaimable)), Well, []string{}},
 		"waiting alone helps no claim":     {claim(isNot(v1alpha1.ConditionBound, v1alpha1.ReasonInvalidSelector), is(v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidSelector)), NeedsPerson, []string{"1 claim"}},
+		"a claim waits for a BMC":          {claim(isNot(v1alpha1.ConditionBound, v1alpha1.ReasonBMCUnreachable)), NeedsPerson, []string{"1 claim"}},
 		"a claim without a status":         {claim(), NeedsPerson, []string{"1 claim"}},
 		"the boot service reports errors":  {claim(is(v1alpha1.ConditionBound, v1alpha1.ReasonBound), isNot(ready, v1alpha1.ReasonBootError)), NeedsPerson, []string{"1 claim"}},
 		"a maintenance lacks approval":     {maintenance(pending, isNot(v1alpha1.ConditionGranted, v1alpha1.ReasonWaitsForApproval)), NeedsPerson, []string{"1 maintenance"}},

@@ -60,7 +60,7 @@ type Output struct {
 func (o Output) Lifts(t v1alpha1.Taint) bool { return has(o.lifted, same(t)) }
 
 // Decide adds the taint of each rule whose conditions are not as required, and takes the others away. A taint of the same key and
-// effect that somebody else wrote, with another value, stays: a server has room for one of them.
+// effect that another program wrote, with another value, stays, and the rule adds no second one.
 func Decide(in Input) Output {
 	var wanted, lifted []v1alpha1.Taint
 	out := Output{}

@@ -86,6 +86,7 @@ func (o Owner) asked(b *v1alpha1.ServerBootConfiguration) bool {
 // put makes a boot configuration what the owner asks for.
 func (o Owner) put(b *v1alpha1.ServerBootConfiguration) *v1alpha1.ServerBootConfiguration {
 	b.Spec = *o.Spec.DeepCopy()
+	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.BootOwnerGenerationAnnotation, strconv.FormatInt(o.GetGeneration(), 10))
 	delete(b.Annotations, v1alpha1.BootIgnitionAnnotation)
 	if o.Ignition != "" {
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.BootIgnitionAnnotation, o.Ignition)
@@ -101,6 +102,8 @@ type OwnedInput struct {
 	Found *v1alpha1.ServerBootConfiguration
 	// Updated says that its spec was just written.
 	Updated bool
+	// Now is when a change of the spec is handed over.
+	Now time.Time
 }
 
 // Stands says that a boot configuration is the owner's, as the owner asks.
@@ -138,16 +141,18 @@ func ForOwner(in OwnedInput) Output {
 	case !stands:
 		return Output{Step: Update, Boot: owner.put(found.DeepCopy())}
 	}
-	return handOver(found, owner)
+	return handOver(found, owner, in.Now)
 }
 
-// handOver takes back the Ready that spoke of the former spec.
-func handOver(found *v1alpha1.ServerBootConfiguration, owner Owner) Output {
+// handOver takes back the Ready that spoke of the former spec. The time of the condition is that of the last change, by which
+// a claim knows whether its machine booted since.
+func handOver(found *v1alpha1.ServerBootConfiguration, owner Owner, now time.Time) Output {
 	reset := found.DeepCopy()
 	reset.Status.State = v1alpha1.ServerBootConfigurationStatePending
+	meta.RemoveStatusCondition(&reset.Status.Conditions, v1alpha1.ConditionSpecHandedOver)
 	meta.SetStatusCondition(&reset.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSpecHandedOver, Status: metav1.ConditionTrue,
 		Reason: "SpecChanged", Message: fmt.Sprintf("the spec was changed by its %s; what was Ready before does not count", owner.Called),
-		ObservedGeneration: found.Generation})
+		ObservedGeneration: found.Generation, LastTransitionTime: metav1.NewTime(now)})
 	return Output{Step: HandOver, Boot: reset,
 		Progress: loop.Waiting(power.WaitsForBoot, "the boot operator to prepare the changed boot configuration", 0)}
 }

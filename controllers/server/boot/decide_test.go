@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -90,6 +91,29 @@ func TestWhichBootConfigurationAClaimGets(t *testing.T) {
 				t.Error("the input was changed")
 			}
 		})
+	}
+}
+
+func TestABootSaysForWhichGenerationAndWhenItsSpecWasWritten(t *testing.T) {
+	claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web", Generation: 3}}
+	in := OwnedInput{Server: server(), Owner: OfClaim(server(), claim, bundle.IgnitionAlways), Now: noon.Add(time.Hour)}
+	made := ForOwner(in).Boot
+	if got := made.Annotations[v1alpha1.BootOwnerGenerationAnnotation]; got != "3" {
+		t.Errorf("made for generation %q", got)
+	}
+	made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(claim, v1alpha1.GroupVersion.WithKind("ServerClaim"))}
+	made.Generation, made.Spec.Image = 1, "older"
+	claim.Generation, in.Found = 4, made
+	if out := ForOwner(in); out.Step != Update || out.Boot.Annotations[v1alpha1.BootOwnerGenerationAnnotation] != "4" {
+		t.Errorf("%s, annotations %v", text(out), out.Boot.Annotations)
+	}
+	made.Generation, made.Spec.Image = 3, claim.Spec.Image
+	made.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSpecHandedOver, Status: metav1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(noon), ObservedGeneration: 2}}
+	out := ForOwner(in)
+	handed := meta.FindStatusCondition(out.Boot.Status.Conditions, v1alpha1.ConditionSpecHandedOver)
+	if out.Step != HandOver || handed.ObservedGeneration != 3 || !handed.LastTransitionTime.Time.Equal(in.Now) {
+		t.Errorf("%s, %+v", text(out), handed)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -29,7 +30,7 @@ func version(t *testing.T, v string) *bundle.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.2.0", "version: "+v, 1))
+	testkit.Rename(files, "", v)
 	b, _, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
 		t.Fatal(err)

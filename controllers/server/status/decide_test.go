@@ -27,19 +27,29 @@ func TestWhatReadySaysOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	stays := engine.Decision{From: "Available", To: "Available", Stable: true, Message: "It rests."}
+	silent := metav1.Condition{Type: v1alpha1.ConditionBMCReachable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConnectionFailed}
+	held := metav1.Condition{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFrozen}
+	waits := gates.Output{Gate: gates.FreshReading, Postponed: true}
+	parks := engine.Decision{From: "Available", To: "Parked", Rule: "ParkedAvailable"}
 	for name, c := range map[string]struct {
 		decision engine.Decision
 		gated    gates.Output
+		told     []metav1.Condition
 		want     string
 	}{
-		"that rests":            {stays, gates.Output{}, "True Stable"},
-		"that moves":            {engine.Decision{From: "Available", To: "Parked", Rule: "ParkedAvailable"}, gates.Output{}, "False Moving Moving"},
-		"that a gate holds":     {stays, gates.Output{Gate: gates.FreshReading, Postponed: true}, "False Moving FreshReading"},
-		"whose policy halts it": {engine.Decision{From: "Available", To: "Available", Halt: &engine.Halt{Cause: engine.HaltSafety}}, gates.Output{}, "False SafetyRule"},
+		"that rests":                       {stays, gates.Output{}, nil, "True Stable"},
+		"that rests behind a BMC":          {stays, gates.Output{}, []metav1.Condition{silent}, "True Stable"},
+		"that moves":                       {parks, gates.Output{}, nil, "False Moving Moving"},
+		"that moves without its BMC":       {parks, gates.Output{}, []metav1.Condition{silent}, "False Moving Moving"},
+		"that a gate holds":                {stays, waits, nil, "False Moving FreshReading"},
+		"that waits for its BMC":           {stays, waits, []metav1.Condition{silent}, "False BMCUnreachable FreshReading"},
+		"that a freeze holds":              {stays, waits, []metav1.Condition{held}, "False Frozen FreshReading"},
+		"that a freeze holds behind a BMC": {stays, waits, []metav1.Condition{silent, held}, "False BMCUnreachable FreshReading"},
+		"whose policy halts it":            {engine.Decision{From: "Available", To: "Available", Halt: &engine.Halt{Cause: engine.HaltSafety}}, gates.Output{}, nil, "False SafetyRule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &v1alpha1.Server{}
-			s.Status.State = "Available"
+			s.Status.State, s.Status.Conditions = "Available", c.told
 			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon), Revision: b.Revision.Name}
 			in := Input{Observation: policies.Observation{Server: s, Now: noon, Settings: b.Settings}, Decision: c.decision, Gated: c.gated, Governance: rollout.Governance{Bundle: b},
 				Facts: &policies.Facts{}}

@@ -36,6 +36,7 @@ func (r *record) recordReady() {
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
 		r.stalled(rule, says+inBand(r.Inventory, r.s.Status.Lifecycle.Entry-1))
+	case recordRefused(r):
 	case r.Decision.Moves() || !stable:
 		r.moving()
 	case meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing):
@@ -151,8 +152,9 @@ func (r *record) moving() {
 		}
 		message = fmt.Sprintf("%s Waits in %s: %s", message, r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
-	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
-	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
+	why, cause := causeOf(r)
+	r.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, cmp.Or(why, v1alpha1.ReasonMoving), cause+message)
+	r.underWay(cmp.Or(r.Gated.Gate, why, v1alpha1.ReasonMoving), cause+message) // names the gate that holds the server
 }
 
 // reconciling says why the server is not Ready, and that it is on its way.

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	listing "github.com/metalaw/metalaw/internal/drives"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/redfish"
 	"github.com/metalaw/metalaw/redfish/drives"
 )
@@ -222,5 +223,5 @@ func (r *Reader) store(
 	}
 	before := stored.DeepCopy()
 	stored.BMCStorage = next
-	return next, r.Client.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return next, r.Client.Patch(ctx, stored, mergepatch.Locked(before))
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func constantTables(m *markdown, s *source, all []constant) {
 	for block, constants := range groups(all, func(c constant) string { return c.block }) {
 		title, more, _ := strings.Cut(block, "; ")
 		if title == "" {
-			title = "The operation annotation"
+			s.wrong = cmp.Or(s.wrong, fmt.Errorf("%s: %s stands in no block whose comment names it", constants[0].file.path, constants[0].name))
 		}
 		m.heading(2, "%s", strings.TrimSuffix(s.named(constants[0].file, title), "."))
 		if more != "" {

@@ -52,7 +52,7 @@ const (
 	marginLeft, marginTop       = 50.0, 34.0
 	legendLine, chartStep       = 18.0, 390.0
 	leastServers, mostServers   = 2, 4 // powers of ten
-	pictureWidth, pictureHeight = 780.0, 350.0
+	pictureWidth, pictureHeight = 840.0, 350.0
 )
 
 // costPicture draws how cost grows with the fleet.
@@ -75,6 +75,14 @@ func costPicture(root string) (string, error) {
 	}
 	b.WriteString("</svg>\n")
 	return b.String(), nil
+}
+
+// figure writes a number with two digits, or all digits before the point.
+func figure(value float64) string {
+	if value >= 10 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(value, 'g', 2, 64)
 }
 
 func (c chart) x(servers float64) float64 {
@@ -118,7 +126,7 @@ func (c chart) draw(b *strings.Builder, output string) error {
 			fmt.Fprintf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", c.x(p.servers), c.y(value), l.colour)
 		}
 		fmt.Fprintf(b, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(path, " "), l.colour)
-		words := fmt.Sprintf("%s: %.2g at %d", l.label, all[len(all)-1].value/l.per, int(all[len(all)-1].servers))
+		words := fmt.Sprintf("%s: %s at %d", l.label, figure(all[len(all)-1].value/l.per), int(all[len(all)-1].servers))
 		if l.goal > 0 {
 			stroke(0, c.y(l.goal), chartWidth, c.y(l.goal), fmt.Sprintf(" stroke=%q stroke-dasharray=\"4 4\"", l.colour))
 			words += fmt.Sprintf("; goal %g", l.goal)

@@ -27,7 +27,7 @@ var programs = []program{
 	{"metalprobe", "The agent that the probe and the wipe image run. It usually finds what it needs in the file that the ignition brings.",
 		[]string{"metalprobe", "metalprobe/machine"}, "metalprobe/machine/run.go"},
 	{"redfish-emulator", "A fleet of BMCs in one process, for tests and demos.",
-		[]string{"redfish/emulator", "cmd/redfish-emulator"}, "cmd/redfish-emulator/main.go"},
+		[]string{"redfish/emulator", "test/redfish-emulator"}, "test/redfish-emulator/main.go"},
 }
 
 func flagsPage(root string) (string, error) {

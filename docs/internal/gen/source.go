@@ -91,11 +91,15 @@ type constant struct {
 func parseFolders(root string, folders ...string) (*source, error) {
 	s := &source{constants: map[string]string{}}
 	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(at string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(at, ".go") || strings.HasSuffix(at, "_test.go") {
 				return err
 			}
-			return s.parse(root, file)
+			// A folder may lie below another one that was asked for.
+			if slices.ContainsFunc(s.files, func(f *file) bool { return filepath.Join(root, f.path) == at }) {
+				return nil
+			}
+			return s.parse(root, at)
 		})
 		if err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func (x *Index) Underway(namespace string) (n int) {
 	return n
 }
 
-// Free returns a server if the hard contract lets a claim have it and nobody is assumed to; else nil.
+// Free returns a server if the hard contract lets a claim have it and no other claim is assumed to have it; else nil.
 func (x *Index) Free(name string, spec selection.ClaimSpec) *Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -104,7 +104,7 @@ func (x *Index) AppendEligible(fit []*Entry, spec selection.ClaimSpec) []*Entry 
 	return fit
 }
 
-// Matching returns the servers that a claim asks for by name and labels, in whatever state, in no order. Where it returns
+// Matching returns the servers that a claim asks for by name and labels, in any state and order. Where it returns
 // none, no server of the fleet can ever serve the claim as things are.
 func (x *Index) Matching(spec selection.ClaimSpec) []*Entry {
 	asked, _ := x.MatchingWithin(context.Background(), spec) // which does not end
@@ -114,8 +114,8 @@ func (x *Index) Matching(spec selection.ClaimSpec) []*Entry {
 // betweenLooks is how many servers are looked at from one look at the context to the next.
 const betweenLooks = 512
 
-// MatchingWithin is Matching until a context ends. It looks at the servers as they are at its beginning, and keeps nobody from
-// changing the index meanwhile.
+// MatchingWithin is Matching until a context ends. It looks at the servers as they are at its beginning, and keeps no
+// other caller from changing the index meanwhile.
 func (x *Index) MatchingWithin(ctx context.Context, spec selection.ClaimSpec) ([]*Entry, error) {
 	x.mu.RLock()
 	some := x.askable(spec)

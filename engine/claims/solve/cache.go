@@ -10,8 +10,8 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// PlacementCache remembers what placements say of servers, whatever stands where. That follows from the version of a server alone, so
-// that it is found out once for each. One goroutine at a time uses it.
+// PlacementCache remembers what placements say of servers, spread left aside. That follows from the version of a server
+// alone, so that it is found out once for each. One goroutine at a time uses it.
 type PlacementCache struct {
 	// versions are those of the servers that were judged last, by number; stamps tell them apart.
 	versions []*index.Entry

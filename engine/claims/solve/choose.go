@@ -44,8 +44,6 @@ type pick struct {
 	Result
 	// from is the ranking that the server, or its absence, follows from.
 	from *ranking
-	// turn is when the server was chosen among the members of the gang.
-	turn int
 }
 
 // has says that the claim has a server, by what is written or by what is chosen.
@@ -118,7 +116,7 @@ func (s *solver) choose(c *claims.Claim) pick {
 		Refusal: Refusal{Count: true, Rejected: last.rejected, Misplaced: last.misplaced}}}
 }
 
-// barred refuses a claim whatever servers there are.
+// barred refuses a claim for which no server would do.
 func (s *solver) barred(c *claims.Claim) (pick, bool) {
 	switch {
 	case c.Unplaced != "":
@@ -278,7 +276,8 @@ func (s *solver) none(c *claims.Claim) pick {
 	return pick{Result: Result{Claim: c, Action: Refuse, Refusal: Refusal{Count: true, LeftOut: s.leaving(c)}}}
 }
 
-// leaving is the code by which a server that a claim names is none for it, whatever claim has it; empty where it may get it.
+// leaving is the code by which a server that a claim names is none for it, also once no claim has it; empty where it
+// may get it.
 func (s *solver) leaving(c *claims.Claim) string {
 	if c.ServerRef == "" {
 		return ""

@@ -104,22 +104,17 @@ func (s *solver) answers(open []*claims.Claim, idle bool) ([]pick, []Answer) {
 	}
 	found, short := s.search(open)
 	s.takeBack()
-	order := make([]int, len(open))
-	for i := range order {
-		order[i] = i
-	}
-	if short == nil { // as they were given out: where members keep apart, one makes room for another
+	if short == nil {
 		copy(picks, found)
-		slices.SortStableFunc(order, func(a, b int) int { return picks[a].turn - picks[b].turn })
 	} else {
 		copy(picks, short.picks)
 	}
-	for _, i := range order {
-		picks[i].Claim = open[i]
-		answers[i] = j.answer(open[i])
+	for i, c := range open { // in the order in which they chose
+		picks[i].Claim = c
+		answers[i] = j.answer(c)
 		if e := picks[i].Entry; e != nil {
 			answers[i].take(e.Name())
-			s.give(e, open[i])
+			s.give(e, c)
 		}
 	}
 	s.takeBack()

@@ -15,28 +15,29 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// Fit is what the fleet has for a claim: the servers that there are, in whatever state they are.
+// Fit is what the fleet has for a claim: the servers that there are, in any state.
 type Fit struct {
 	// Total is the number of servers. Gang is how many the claim's gang takes; 0 where it has none. What the other members ask for
 	// is theirs, so that one server for this claim is all that it needs itself.
 	Total, Gang int
 	// Matching is how many of the servers it asks for by name and labels.
 	Matching int
-	// Fit is how many could satisfy it, at least: nobody looks on once there is one.
+	// Fit is how many could satisfy it, at least: the search ends at the first.
 	Fit int
 	// ByCode counts the others, where there is none. A server that a policy rejects for two reasons counts twice.
 	ByCode map[string]int
 	// Passing: some server was turned away only by what follows counts, time, or how a server is at the moment, or of some of them
-	// nobody knows yet what they are. It may pass by itself.
+	// it is not known yet what they are. It may pass by itself.
 	Passing bool
-	// Unjudged: the policy cannot be evaluated for some server, so that nobody knows whether that one could satisfy it.
+	// Unjudged: the policy cannot be evaluated for some server, so that it is not known whether that one could satisfy
+	// it.
 	Unjudged bool
 }
 
 // Feasible says that there is a server for the claim.
 func (a Fit) Feasible() bool { return a.Fit > 0 }
 
-// TooFew says that the fleet has fewer servers than the claim's gang takes, whatever its members ask for.
+// TooFew says that the fleet has fewer servers than the claim's gang takes, also if its members ask for nothing else.
 func (a Fit) TooFew() bool { return a.Gang > a.Total }
 
 // String is like "0 of 40 servers: selector 38, taint 2", the most frequent code first.
@@ -79,7 +80,7 @@ type fitting struct {
 	counts selection.Fleet
 	answer Fit
 	// passing says that one that the hard contract lets the claim have is turned away only by what passes by itself; unknown that of
-	// one of these nobody knows yet what it is; unjudged that of one nobody knows what the policy would say.
+	// one of which the hardware is not known yet; unjudged that of one for which the policy fails.
 	passing, unknown, unjudged bool
 	candidates                 []*selection.PreparedCandidate
 	// room is where the candidates of each look are put.
@@ -113,7 +114,8 @@ func (j *fitting) all(ctx context.Context, fleet *index.Index) error {
 	return err
 }
 
-// maybeLabelled says that a server of which nobody knows yet what it is could bear the labels of the inventory that a claim selects.
+// maybeLabelled says that a server whose hardware is not known yet could bear the labels of the inventory that a claim
+// selects.
 func (j *fitting) maybeLabelled(ctx context.Context, fleet *index.Index) (bool, error) {
 	if j.Beside == nil {
 		return false, nil
@@ -187,7 +189,7 @@ func (j *fitting) pass(ctx context.Context, had []*selection.PreparedCandidate) 
 	return nil
 }
 
-// place leaves out the candidates that the placement does not accept, whatever stands where.
+// place leaves out the candidates that the placement does not accept, spread left aside.
 func (j *fitting) place() {
 	if j.Placement == nil {
 		return

@@ -11,13 +11,9 @@ import (
 	"github.com/metalaw/metalaw/engine/claims/index"
 )
 
-const (
-	// MaxSteps bounds the search for the servers of one gang, in the units of a placement's cost, of which a hundred million take about a
-	// second. It is counted, and not measured, so that what a gang gets does not depend on what else the machine does.
-	MaxSteps = 100_000_000
-	// maxOrders bounds how often servers are looked for in another order, with the members first for which none was left.
-	maxOrders = 8
-)
+// MaxSteps bounds the search for the servers of one gang, in the units of a placement's cost, of which a hundred million take about a
+// second. It is counted, and not measured, so that what a gang gets does not depend on what else the machine does.
+const MaxSteps = 100_000_000
 
 // gang decides on the members of a gang that name no server.
 func (s *solver) gang(some []*claims.Claim) []Result {
@@ -38,7 +34,7 @@ func (s *solver) gang(some []*claims.Claim) []Result {
 	return all
 }
 
-// barredGang refuses the members of a gang whatever servers there are; nil where it does not.
+// barredGang refuses the members of a gang for which no servers would do; nil otherwise.
 func (s *solver) barredGang(some []*claims.Claim) []Result {
 	name, members := some[0].GangName(), s.membersOf(some)
 	if reason, why := s.assembled(some[0], members); why != "" {
@@ -105,7 +101,7 @@ func (s *Snapshot) membersOf(some []*claims.Claim) []*claims.Claim {
 	return all
 }
 
-// assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.
+// assembled says why a gang cannot be given servers of any fleet; empty where it can.
 func (s *Snapshot) assembled(one *claims.Claim, members []*claims.Claim) (reason, why string) {
 	sizes, lost := make([]int64, len(members)), 0
 	for i, c := range members {
@@ -149,27 +145,22 @@ type shortage struct {
 	limited bool
 }
 
-// search gives a server to each member, or to none. The members choose one after the other first, so that each gets the best for it and
-// the policy sees where those before it stand. Where one is left without, they are matched to all that each may have. What that finds is
-// exact, and where it finds nothing there is nothing, as long as
-//
-//   - no member is spread, or all are and by the same counts; and
-//   - what the policy allows does not follow the counts of the fleet.
-//
-// Members that are spread in different ways are tried in several orders, and may wait though another order would do.
+// search gives a server to each member, or to none. The members choose one after the other first, so that each gets the best for it.
+// A gang without spread is then matched to all that its members may have, which is exact if the policy does not follow the fleet's
+// counts. A gang with spread waits: that is exact too for members that ask for the same.
 func (s *solver) search(some []*claims.Claim) ([]pick, *shortage) {
 	most := s.Cache.work + cmp.Or(s.want.Steps, MaxSteps)
-	order := make([]int, len(some))
-	for i := range order {
-		order[i] = i
-	}
-	picks, missing, limited := s.inOrder(some, order, most)
-	if len(missing) == 0 && !limited {
+	picks, limited := s.inTurn(some, most)
+	short := &shortage{picks: picks, limited: limited, found: found(picks)}
+	if short.found == len(some) && !limited {
 		return picks, nil
 	}
-	short := &shortage{picks: picks, limited: limited, found: found(picks)}
 	s.takeBack()
 	if limited || s.Policy == nil {
+		return nil, short
+	}
+	if slices.ContainsFunc(some, func(c *claims.Claim) bool { return c.Placement.Spread() != nil }) {
+		short.explain(picks)
 		return nil, short
 	}
 	m := &match{solver: s, some: some, opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
@@ -182,24 +173,17 @@ func (s *solver) search(some []*claims.Claim) ([]pick, *shortage) {
 	}
 	short.found = max(short.found, found(picks))
 	s.takeBack()
-	if m.isExact() || !m.couldBe() {
-		return nil, short
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.choicesOf(a), m.choicesOf(b)) })
-	for range min(maxOrders, len(some)) {
-		picks, missing, short.limited = s.inOrder(some, order, most)
-		if len(missing) == 0 && !short.limited {
-			return picks, nil
-		}
-		short.found = max(short.found, found(picks))
-		s.takeBack()
-		if short.limited {
-			return nil, short
-		}
-		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
-		order = append(missing, order...)
-	}
 	return nil, short
+}
+
+// explain takes from the members without a server why the policy could not be asked, and why it says nothing of some servers.
+func (h *shortage) explain(picks []pick) {
+	for _, p := range picks {
+		if p.Refusal.Reason == ReasonGuardError {
+			h.failed = cmp.Or(h.failed, p.Refusal.Message)
+		}
+		h.unknown = cmp.Or(h.unknown, p.Refusal.Unknown)
+	}
 }
 
 func found(picks []pick) (n int) {
@@ -211,25 +195,20 @@ func found(picks []pick) (n int) {
 	return n
 }
 
-// inOrder has members choose one after the other. It returns those that are left without a server, and ends at the limit.
-func (s *solver) inOrder(some []*claims.Claim, order []int, most int64) (picks []pick, missing []int, limited bool) {
+// inTurn has members choose one after the other, and ends at the limit.
+func (s *solver) inTurn(some []*claims.Claim, most int64) (picks []pick, limited bool) {
 	picks = make([]pick, len(some))
-	for turn, i := range order {
+	for i, c := range some {
 		if s.Cache.work > most {
-			return picks, missing, true
+			return picks, true
 		}
-		written, has := s.Written(some[i])
-		p := pick{Result: written}
-		if !has {
-			p = s.choose(some[i])
+		if written, has := s.Written(c); has {
+			picks[i] = pick{Result: written}
+			continue
 		}
-		p.turn = turn
-		if picks[i] = p; !p.has() {
-			missing = append(missing, i)
-		}
-		if p.Entry != nil {
-			s.give(p.Entry, some[i])
+		if picks[i] = s.choose(c); picks[i].Entry != nil {
+			s.give(picks[i].Entry, c)
 		}
 	}
-	return picks, missing, false
+	return picks, false
 }

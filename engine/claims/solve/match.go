@@ -4,7 +4,6 @@ package solve
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
@@ -13,7 +12,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// match says which member of a gang may have which server, of the members for which none is written.
+// match says which member of a gang without spread may have which server, of the members for which none is written.
 type match struct {
 	*solver
 	matching.Problem
@@ -21,11 +20,6 @@ type match struct {
 	some    []*claims.Claim
 	open    []int
 	entries []*index.Entry
-	// spread says that the places of servers matter to some member; alike that they matter to all members in the same way, and then
-	// counts are those of each place.
-	spread, alike bool
-	maxSkew       int64
-	counts        []int64
 	// failed is why the policy could not be asked, unknown why it says nothing of some of the servers; empty where it says something of
 	// all.
 	failed, unknown string
@@ -44,9 +38,7 @@ type opinion struct {
 
 // begin puts together which member may have what. It says whether it ended at the limit.
 func (m *match) begin(most int64) (limited bool) {
-	m.spread = slices.ContainsFunc(m.some, func(c *claims.Claim) bool { return c.Placement.Spread() != nil })
 	numbers := map[*index.Entry]int{}
-	var open []*claims.Claim
 	for i, c := range m.some {
 		if _, has := m.Written(c); has {
 			continue
@@ -54,7 +46,7 @@ func (m *match) begin(most int64) (limited bool) {
 		if m.Cache.work > most {
 			return true
 		}
-		m.open, open = append(m.open, i), append(open, c)
+		m.open = append(m.open, i)
 		var ranked []int
 		for _, e := range m.listedFor(c) {
 			if m.isSpent(c, e) {
@@ -65,20 +57,19 @@ func (m *match) begin(most int64) (limited bool) {
 				n, numbers[e] = len(m.entries), len(m.entries)
 				m.entries = append(m.entries, e)
 			}
-			if ranked = append(ranked, n); !m.spread && len(ranked) == len(m.some) {
+			if ranked = append(ranked, n); len(ranked) == len(m.some) {
 				break // the others can take no more than these
 			}
 		}
 		m.Ranked = append(m.Ranked, ranked)
 	}
 	m.Servers = len(m.entries)
-	m.setPlaces(open)
 	return false
 }
 
-// listedFor are the servers of a member, the best first, whatever stands where: of every alternative, and not only of the first. The
-// policy is asked once for members that it cannot tell apart, whatever their placements are. Where it fails it is asked about those alone
-// that the placement accepts.
+// listedFor are the servers of a member, the best first: of every alternative, and not only of the first. The policy is
+// asked once for members that it cannot tell apart, also if their placements differ. Where it fails it is asked about
+// those alone that the placement accepts.
 func (m *match) listedFor(c *claims.Claim) []*index.Entry {
 	if c.Invalid != "" || c.Unplaced != "" {
 		return nil
@@ -114,18 +105,12 @@ func (m *match) note(o opinion) {
 	m.failed, m.unknown = cmp.Or(m.failed, o.failed), cmp.Or(m.unknown, o.unknown)
 }
 
-// acceptedOf are the servers that the placement of a claim accepts, whatever stands where.
+// acceptedOf are the servers that the placement of a claim accepts.
 func (m *match) acceptedOf(c *claims.Claim, entries []*index.Entry) []*index.Entry {
 	judged := m.Cache.of(c.Placement)
 	return slices.DeleteFunc(slices.Clone(entries), func(e *index.Entry) bool {
-		return !m.Cache.judge(judged, e).accepted() || !hasPlace(c, e)
+		return !m.Cache.judge(judged, e).accepted()
 	})
-}
-
-// hasPlace says that a server has a place, if that matters to a claim.
-func hasPlace(c *claims.Claim, e *index.Entry) bool {
-	spread := c.Placement.Spread()
-	return spread == nil || spread.Place(e.Candidate().Facts()) != ""
 }
 
 // arranged are those of the servers that the placement of a claim accepts: by alternative, and the best first.
@@ -136,7 +121,7 @@ func (m *match) arranged(c *claims.Claim, o opinion) (all []*index.Entry) {
 	}
 	judged, groups := m.Cache.of(c.Placement), make([][]scored, c.Placement.Alternatives())
 	for i, e := range o.allowed {
-		if j := m.Cache.judge(judged, e); j.accepted() && hasPlace(c, e) {
+		if j := m.Cache.judge(judged, e); j.accepted() {
 			groups[j.alternative] = append(groups[j.alternative], scored{e, o.scores[i] + float64(j.score)})
 		}
 	}
@@ -171,60 +156,6 @@ func (m *match) opinionOf(claim selection.Claim, some []*index.Entry) opinion {
 	return o
 }
 
-// setPlaces says what the places of servers are to the members.
-func (m *match) setPlaces(open []*claims.Claim) {
-	if len(open) == 0 || open[0].Placement.Spread() == nil {
-		return
-	}
-	first := open[0].Placement.Spread()
-	counts, _ := m.spreadCounts(open[0])
-	seen := map[string]bool{}
-	for _, c := range open {
-		spread := c.Placement.Spread()
-		if seen[c.Class()] {
-			continue
-		}
-		seen[c.Class()] = true
-		own, _ := m.spreadCounts(c)
-		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, own) ||
-			slices.ContainsFunc(open, func(o *claims.Claim) bool { return !spread.Counts(o.Labels, o.GangName()) }) {
-			return
-		}
-	}
-	m.alike, m.maxSkew = true, first.MaxSkew
-	numbers := map[string]int{}
-	for _, place := range slices.Sorted(maps.Keys(counts)) {
-		numbers[place] = len(m.counts)
-		m.counts = append(m.counts, counts[place])
-	}
-	m.Place = make([]int, m.Servers)
-	uncounted := map[int]bool{}
-	for n, e := range m.entries {
-		place, known := numbers[first.Place(e.Candidate().Facts())]
-		m.Place[n], uncounted[n] = place, !known
-	}
-	for i, ranked := range m.Ranked { // what a place has that came up since is not known
-		m.Ranked[i] = slices.DeleteFunc(ranked, func(n int) bool { return uncounted[n] })
-	}
-}
-
-// isExact says that where match finds nothing there is nothing.
-func (m *match) isExact() bool { return !m.spread || m.alike }
-
-// couldBe says that there are servers for all members if places do not matter.
-func (m *match) couldBe() bool {
-	_, complete := matching.Problem{Ranked: m.Ranked, Servers: m.Servers}.Solve()
-	return complete
-}
-
-// choicesOf is how many servers a member may have.
-func (m *match) choicesOf(member int) int {
-	if at := slices.Index(m.open, member); at >= 0 {
-		return len(m.Ranked[at])
-	}
-	return 0
-}
-
 // take gives each member the server that it is matched to. What a policy that follows counts says meanwhile is asked anew.
 func (m *match) take() []pick {
 	picks := make([]pick, len(m.some))
@@ -233,16 +164,13 @@ func (m *match) take() []pick {
 			picks[i] = pick{Result: r}
 		}
 	}
-	var servers []int
-	if m.alike {
-		servers, _ = m.SolveSpread(m.counts, m.maxSkew)
-	} else {
-		servers, _ = m.Solve()
-	}
-	for turn, k := range m.Order(servers, m.counts) {
+	servers, _ := m.Solve()
+	for k, server := range servers {
+		if server == matching.None {
+			continue
+		}
 		i := m.open[k]
-		if p, ok := m.takeThis(m.some[i], m.entries[servers[k]]); ok {
-			p.turn = turn
+		if p, ok := m.takeThis(m.some[i], m.entries[server]); ok {
 			picks[i] = p
 			m.give(p.Entry, m.some[i])
 		}

@@ -18,12 +18,12 @@ type Passing int
 
 // How reasons pass.
 const (
-	// ByItself: the machine is on its way, and nobody has to do anything.
+	// ByItself: the machine is on its way, and no user has to act.
 	ByItself Passing = iota
 	// ByOthers: another claim or a maintenance has to end first.
 	ByOthers
 	// PerhapsElseByOperator: the policy turns the server away only by what changes or does not, such as counts, time or health, or by
-	// what nobody knows yet of the machine.
+	// what is not known yet of the machine.
 	PerhapsElseByOperator
 	// ByOperator: an operator of the fleet or keeps its policy has to act.
 	ByOperator
@@ -138,10 +138,10 @@ func (p Passing) Words() string {
 		"perhaps by itself, else not, as the claim is", "not, as the claim is"}[p]
 }
 
-// nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all
-// pass sooner, by the last of them to pass, and one that a fellow member would get is behind those for which somebody has to act; then
-// that with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name. A
-// server of which nobody knows whether it fits is before them all.
+// nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer
+// whose reasons all pass sooner, by the last of them to pass, and one that a fellow member would get is behind those
+// for which a user has to act; then that with fewer reasons; then the one of an earlier alternative; then that with the
+// higher score, were it to be had; then by name. A server of which it is not known whether it fits is before them all.
 func nearer(a, b Verdict) int {
 	return cmp.Or(compareBools(a.isUnnamed(), b.isUnnamed()), cmp.Compare(a.last(), b.last()), compareBools(a.fellow, b.fellow),
 		cmp.Compare(len(a.Reasons), len(b.Reasons)), cmp.Compare(a.alternative, b.alternative), compareScores(a, b),

@@ -203,7 +203,7 @@ func (j *reasoner) hold(v *Verdict, e *index.Entry) bool {
 }
 
 // momentary are the stages of which it is known beforehand that they may let the claim have a server another time: the placement, where it
-// asks for what passes, and whatever judges by what a machine is made of, while that is not known yet.
+// asks for what passes, and each stage that judges by what a machine is made of, while that is not known yet.
 func (j *reasoner) momentary(e *index.Entry) []Stage {
 	var all []Stage
 	if !e.Known {

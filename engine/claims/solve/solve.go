@@ -28,7 +28,8 @@ const (
 	Best Mode = iota
 	// Reasons finds it, and says of every server why the claim does not get it. The Answer of each Result is set.
 	Reasons
-	// FirstFit finds whether any server could ever satisfy each claim by itself, in whatever state. The Fit of each Result is set.
+	// FirstFit finds whether any server could ever satisfy each claim by itself, in any state. The Fit of each Result
+	// is set.
 	FirstFit
 )
 

@@ -142,7 +142,7 @@ type listed struct {
 	entries  []*index.Entry
 }
 
-// matchingOf are the servers that a claim asks for by name and labels, in whatever state.
+// matchingOf are the servers that a claim asks for by name and labels, in any state.
 func (s *solver) matchingOf(c *claims.Claim) []*index.Entry {
 	known, sequence := s.matching[c.Contract()], s.Fleet.Sequence()
 	if known.entries == nil || known.sequence != sequence {

@@ -14,7 +14,7 @@ import (
 )
 
 // Operand yields a value of one kind, by the one of its functions that is for it. Where a function says false there is no
-// value, which makes whatever reads it an error.
+// value, which makes each expression that reads it an error.
 type Operand[F any] struct {
 	// Kind is the type that CEL sees, which knows neither enums nor ages: Bool, Int, Duration, String or Set; 0 is no operand.
 	Kind engine.Kind

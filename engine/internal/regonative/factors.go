@@ -23,14 +23,8 @@ const (
 	coarse = 3
 )
 
-// factorise finds the factors of what was asked for: first those that tell inputs apart, and then those that only a sum reads.
+// factorise finds the factors of what was asked for.
 func (t *Translator) factorise() {
-	flat := (*linear)(nil)
-	if t.summed != nil {
-		if flat = t.summed.summands(); flat == nil {
-			t.asked.as(t.summed.uses)
-		}
-	}
 	fields := t.asked.own.Of(Varies)
 	seen := map[*translated]bool{}
 	var visit func([]*translated)
@@ -46,100 +40,66 @@ func (t *Translator) factorise() {
 				visit(r.rules)
 				continue
 			}
-			t.factor(r, reads)
+			r.rule.unit = len(t.program.Factors)
+			t.program.Factors = append(t.program.Factors, &Factor{reads, r.rule})
 		}
 	}
 	visit(t.asked.rules)
 	if len(fields) > 0 {
 		t.program.Factors = append(t.program.Factors, &Factor{Reads: fields})
 	}
-	t.program.telling = len(t.program.Factors)
-	if flat != nil {
-		t.program.Sum = t.add(flat)
-	}
 }
 
-// factor makes a rule a factor.
-func (t *Translator) factor(r *translated, reads Fields) {
-	r.rule.unit = len(t.program.Factors)
-	t.program.Factors = append(t.program.Factors, &Factor{reads, r.rule})
-}
-
-// add makes the rules of a sum factors, where they are none.
-func (t *Translator) add(flat *linear) *Sum {
-	rules := flat.inOrder()
-	for _, r := range rules {
-		if r.rule.unit < 0 {
-			t.factor(r, r.all.Of(Varies))
-		}
-	}
-	sum := &Sum{constant: flat.constant, weights: make([]weight, len(t.program.Factors))}
-	for _, r := range rules {
-		sum.weights[r.rule.unit] = weight{flat.times[r], true}
-	}
-	return sum
-}
-
-// Class names what the factors answer that tell inputs apart: two inputs of one class are of one within a series, and what the rules
-// say of them is the same.
+// Class names what the factors answer: the rules say the same of two inputs that are of one class within a series.
 type Class [mostWords]uint64
 
 const (
-	// mostTelling is how many factors a Class can name, each by a number of 16 bits, and mostWords what they take.
-	mostTelling = 16
-	mostWords   = mostTelling / 4
+	// mostFactors is how many factors a Class can name, each by a number of 16 bits, and mostWords what they take.
+	mostFactors = 16
+	mostWords   = mostFactors / 4
 )
 
-// said is what a factor says of a place, in short. The zero value says that nobody asked.
+// said is what a factor says of a place, in short. The zero value says that the factor was not asked.
 type said struct {
-	// class is its part of a Class, and n what it adds to the sum.
+	// class is its part of a Class.
 	class uint64
-	n     int64
-	marks marks
+	known bool
 }
 
-// Class is the class of the input, and what its factors add up to. The class is overwritten by the next call. A factor that was not
-// asked about its place yet looks at the input, for which ready is called before. It returns nil where the input can only be evaluated
-// for itself.
-func (f *Frame) Class(places []uint16, ready func()) (*Class, Total) {
-	if f.program.telling > mostTelling {
-		return nil, Total{}
+// Class is the class of the input, which the next call overwrites. A factor that was not asked about its place yet looks at the
+// input, for which ready is called before. Class returns nil if the input can only be evaluated for itself.
+func (f *Frame) Class(places []uint16, ready func()) *Class {
+	if len(places) > mostFactors {
+		return nil
 	}
-	c, total, complete := f.look(places)
-	if complete {
-		return c, total
+	if f.look(places) {
+		return &f.class
 	}
 	for factor, place := range places {
-		if of := f.said[factor]; int(place) < len(of) && of[place].marks != 0 {
+		if of := f.said[factor]; int(place) < len(of) && of[place].known {
 			continue
 		}
 		ready()
 		if !f.ask(factor, place) {
-			return nil, Total{}
+			return nil
 		}
 	}
-	c, total, _ = f.look(places)
-	return c, total
+	f.look(places)
+	return &f.class
 }
 
-// look puts together what was said of places; complete is false where a factor was not asked yet.
-func (f *Frame) look(places []uint16) (c *Class, total Total, complete bool) {
-	c, total.marks = &f.class, isAll
-	clear(c[:])
-	all, telling := f.said[:len(places)], f.program.telling
+// look puts together what was said of places. It says no if a factor was not asked yet.
+func (f *Frame) look(places []uint16) (complete bool) {
+	clear(f.class[:])
+	all := f.said[:len(places)]
 	for factor, place := range places {
 		of := all[factor]
-		if int(place) >= len(of) {
-			return nil, total, false
+		if int(place) >= len(of) || !of[place].known {
+			return false
 		}
-		says := &of[place]
-		if factor < telling {
-			c[uint(factor)/4%mostWords] |= says.class
-		}
-		total.n += says.n
-		total.marks &= says.marks
+		f.class[uint(factor)/4%mostWords] |= of[place].class
 	}
-	return c, total, total.marks != 0
+	return true
 }
 
 // known is the answer that a factor has given for a place in this series, or nil.
@@ -157,7 +117,7 @@ func (f *Frame) ask(factor int, place uint16) bool {
 		return false
 	}
 	if rule == nil {
-		f.say(factor, place, said{class: f.program.part(factor, uint32(place)), marks: isAll})
+		f.say(factor, place, uint32(place))
 		return true
 	}
 	v, defined := rule.eval(f)
@@ -177,22 +137,14 @@ func (f *Frame) ask(factor int, place uint16) bool {
 		id = uint32(len(f.distinct[factor]))
 		f.distinct[factor][string(f.key)] = id
 	}
-	n, marks := f.program.Sum.part(factor, v, defined)
-	f.say(factor, place, said{f.program.part(factor, id), n, marks})
+	f.say(factor, place, id)
 	return true
 }
 
-func (f *Frame) say(factor int, place uint16, what said) {
+// say notes the number of a factor's answer for a place.
+func (f *Frame) say(factor int, place uint16, id uint32) {
 	for int(place) >= len(f.said[factor]) {
 		f.said[factor] = append(f.said[factor], make([]said, max(16, len(f.said[factor])))...)
 	}
-	f.said[factor][place] = what
-}
-
-// part is the part of a Class that a factor makes up.
-func (p *Program) part(factor int, id uint32) uint64 {
-	if factor >= p.telling {
-		return 0
-	}
-	return uint64(id) << (factor % 4 * 16)
+	f.said[factor][place] = said{uint64(id) << (factor % 4 * 16), true}
 }

@@ -141,7 +141,7 @@ func aliasOf(expr *ast.Expr, v ast.Var) (ast.Var, bool) {
 	return source, isVar && target == v
 }
 
-// makesText says whether a call makes a string of one byte or more, whatever the input is.
+// makesText says whether a call makes a string of one byte or more for any input.
 func (s *scope) makesText(expr *ast.Expr, into ast.Var, found *words) bool {
 	terms, ok := expr.Terms.([]*ast.Term)
 	if !ok || len(terms) != 4 || !terms[3].Equal(ast.VarTerm(string(into))) {

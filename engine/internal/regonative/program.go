@@ -57,11 +57,8 @@ func (f Fields) AppendKey(b []byte, in any) []byte {
 
 // Program is translated Rego. It is immutable.
 type Program struct {
-	// Factors are what the rules that were asked for depend on. The first of them, so many, tell inputs apart.
+	// Factors are what the rules that were asked for depend on.
 	Factors []*Factor
-	telling int
-	// Sum is the rule that was asked for by Translator.Summed; nil where it is no sum, and inputs are told apart by it too.
-	Sum *Sum
 	// locals and rules are how many a Frame has to hold.
 	locals, rules int
 }
@@ -128,9 +125,8 @@ type Translator struct {
 	// rules and functions are those that were translated, by the text of their reference.
 	rules     map[string]*translated
 	functions map[string]*function
-	// asked is what was asked for, but for the one rule of which only the value is wanted.
-	asked  uses
-	summed *translated
+	// asked is what was asked for.
+	asked uses
 	// uses are those of what is being translated; cost counts expressions, those of called functions each time.
 	uses uses
 	cost int
@@ -168,15 +164,4 @@ func (t *Translator) Rule(ref ast.Ref) *Rule {
 	one := t.ruleOf(ref, rules)
 	t.asked.as(one.uses)
 	return &Rule{one.rule, one.all}
-}
-
-// Summed is Rule for one rule of the program, of which the value is wanted for each input. Where it is a sum of others the program has
-// it as Sum as well.
-func (t *Translator) Summed(ref ast.Ref) *Rule {
-	rules := t.compiler.GetRulesExact(ref)
-	if len(rules) == 0 {
-		return nil
-	}
-	t.summed = t.ruleOf(ref, rules)
-	return &Rule{t.summed.rule, t.summed.all}
 }

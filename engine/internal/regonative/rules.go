@@ -88,8 +88,6 @@ func (t *Translator) collecting(do func()) uses {
 type translated struct {
 	rule *rule
 	uses
-	// sum is the rule as a sum of others; nil where it is none.
-	sum *linear
 }
 
 // ruleOf translates the rules of one name without arguments.
@@ -102,7 +100,6 @@ func (t *Translator) ruleOf(ref ast.Ref, rules []*ast.Rule) *translated {
 		t.rules[key] = one
 		one.uses = t.collecting(func() { one.rule.clauses = t.clausesOf(rules, nil) })
 		one.rule.fixed = len(one.all.Of(Varies)) == 0
-		one.sum = t.linearOf(rules)
 	}
 	t.uses.rule(one)
 	return one

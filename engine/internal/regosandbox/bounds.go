@@ -25,7 +25,7 @@ const (
 	maxElements = 32 << 10
 	// elementBytes is what one part of a collection takes in a copy.
 	elementBytes = 8
-	// maxDigits is how long a number may be that somebody calculates with. The largest that a double holds has 309.
+	// maxDigits is how long a number may be with which a rule calculates. The largest that a double holds has 309.
 	maxDigits = 400
 	// maxParsed is how long a text may be that is read as a version, a time or a pattern.
 	maxParsed = 512

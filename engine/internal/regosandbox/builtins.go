@@ -27,7 +27,7 @@ const (
 	linear
 	// growing: the result can be much larger than the operands, or the time. A function of its own predicts by how much.
 	growing
-	// parsing: a short text is read by a parser of which nobody has promised that it is quick. It may have maxParsed bytes.
+	// parsing: a short text is read by a parser that may be slow. It may have maxParsed bytes.
 	parsing
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// checkReferences finds references to rules that nobody defines. Rego takes them for documents that may come later, so
+// checkReferences finds references to rules that no file defines. Rego takes them for documents that may come later, so
 // that a misspelt import would quietly be undefined for ever; here no such documents exist.
 func checkReferences(compiler *ast.Compiler) diag.List {
 	var found diag.List

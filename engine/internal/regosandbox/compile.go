@@ -32,7 +32,7 @@ const (
 	CodeEntrypoint = "rego-entrypoint"
 	// CodeUnusedRule: nothing asks for a rule.
 	CodeUnusedRule = "rego-unused-rule"
-	// CodeUnknownData: a reference names a rule that nobody defines.
+	// CodeUnknownData: a reference names a rule that no file defines.
 	CodeUnknownData = "rego-unknown-data"
 	// CodeLimit: the files are larger than metalaw reads.
 	CodeLimit = "rego-limit"
@@ -101,7 +101,6 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 	}
 	found = append(found, checkReferences(compiler)...)
 	found = append(found, checkEntrypoints(spec, compiler, modules)...)
-	found = append(found, checkMessages(spec, compiler)...)
 	found = append(found, checkPatterns(compiler, modules)...)
 	if !found.HasErrors() { // a rule that is mended may ask for others
 		found = append(found, checkUse(spec, compiler)...)

@@ -4,7 +4,7 @@
 // admission share:
 //
 //   - Strict mode, types checked against a schema of the input, and only those built-in functions that are pure and
-//     cheap. Whatever else is used fails when the bundle is written, with line and column, and not while a fleet waits.
+//     cheap. All else fails when the bundle is written, with line and column, and not while a fleet waits.
 //   - An evaluation ends with a result or with an error. A built-in function that fails is an error, never undefined,
 //     and a deadline always holds.
 //   - Nothing is read but the input: there is no base document, no clock and no environment.

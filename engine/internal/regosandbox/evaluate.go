@@ -23,7 +23,7 @@ const (
 	Longest = 2 * time.Second
 )
 
-// EvalError is a policy that could not be evaluated. It is never an answer: whoever gets one changes nothing.
+// EvalError is a policy that could not be evaluated. It is never an answer: a caller that gets one changes nothing.
 type EvalError struct {
 	// Package is the policy's package; File, Line, Column and Rule are empty where the place is not known.
 	Package, File string
@@ -76,7 +76,8 @@ type Evaluation struct {
 	close func()
 }
 
-// mostSteps is for evaluations that are counted though nobody asked for it. It is more than Longest lets most machines take.
+// mostSteps is for evaluations that are counted though no caller asked for it. It is more than Longest lets most
+// machines take.
 const mostSteps = 5_000_000
 
 // longestBounded is for evaluations of which the steps are counted: what they may take does not depend on the machine.

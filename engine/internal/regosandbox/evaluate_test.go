@@ -58,7 +58,7 @@ func TestEveryFieldOfTheInputExists(t *testing.T) {
 }
 
 func TestAStoppedEvaluationIsAnErrorWithTheReason(t *testing.T) {
-	// Eight nested loops over ten elements, which nobody would wait for.
+	// Eight nested loops over ten elements, for which no user would wait.
 	var body strings.Builder
 	body.WriteString("digits := {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}\nok if {\n")
 	for _, v := range "abcdefgh" {

@@ -13,7 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// ceiling is what compiling and evaluating a hostile module may allocate at all, whatever of it is garbage by then.
+// ceiling is what compiling and evaluating a hostile module may allocate in all, garbage included.
 const ceiling = 512 << 20
 
 // chain is a body in which each variable is made of the one before: %[1]d is its number, and %[2]d that of the one before.
@@ -27,7 +27,7 @@ func chain(first string, n int, step string) string {
 
 const digits = "digits := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
 
-// hostile are modules each of which took all memory of the process, or a processor for longer than anybody waits.
+// hostile are modules each of which took all memory of the process, or a processor for longer than a user waits.
 var hostile = map[string]struct{ body, says string }{
 	"a shift":                      {"ok if bits.lsh(1, 400000000000) > 1\n", "bits.lsh is not available"},
 	"a range":                      {"ok if count(numbers.range(1, 1000000000)) > 1\n", "numbers.range is not available"},

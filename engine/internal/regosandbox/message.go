@@ -17,6 +17,12 @@ const (
 	MaxMessage  = 1024
 )
 
+// The keys that each element of a rule of form Messages has.
+const (
+	keyCode    = "code"
+	keyMessage = "message"
+)
+
 // Message is one element of a rule of form Messages.
 type Message struct {
 	// Code is lower-case letters, digits and dashes.

@@ -13,7 +13,7 @@ import (
 const tooMuch = maxResult + 1
 
 // elements counts the parts of a value and the parts of these, up to one more than maxElements. A part that is shared counts as often
-// as it is met: that is how often somebody who goes through the value meets it. What is no collection has none.
+// as it is met: that is how often a walk through the value meets it. What is no collection has none.
 func elements(v ast.Value) int { return elementsUpTo(v, maxElements) }
 
 func elementsUpTo(v ast.Value, most int) int {

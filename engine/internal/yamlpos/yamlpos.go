@@ -111,7 +111,7 @@ func column(line string, at int) int { return utf8.RuneCountInString(line[:at]) 
 
 const exclamationHint = `put the whole value in double quotes, such as when: "!held"`
 
-// maxFound bounds what is said of one file: whoever made more mistakes than this made one of them very often.
+// maxFound bounds what is said of one file: an author with more mistakes than this made one of them very often.
 const maxFound = 200
 
 func (f *File) addAt(line, column int, code, rule, message, hint string) {

@@ -88,6 +88,13 @@ func TestALifecycleIsDrawnInEveryForm(t *testing.T) {
 	}
 }
 
+// Renderers of documents know plain properties, and draw what has a variable black.
+func TestThePictureNeedsNoVariablesOfCSS(t *testing.T) {
+	if picture := SVG(machine(t), nil); strings.Contains(picture, "var(") {
+		t.Error("a colour is a variable")
+	}
+}
+
 func TestWhatAnAuthorWritesIsNoMarkup(t *testing.T) {
 	for name, c := range map[string]struct{ means, when, said, condition string }{
 		"a script":                    {`Off <script>alert(1)</script>.`, `asked`, `Off &lt;script>alert(1)&lt;/script>.`, "`asked`"},

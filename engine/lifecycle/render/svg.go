@@ -76,12 +76,14 @@ func SVG(l *lifecycle.Lifecycle, counts Counts) string {
 }
 
 const style = `<style>
-  svg { --ink: #24292f; --line: #6e7781; --fill: #f6f8fa; --rest: #ddf4ff; background: #fff; font: 12px sans-serif }
+  svg { background: #fff; font: 12px sans-serif }
+  text { fill: #24292f } .name { font-weight: bold; text-anchor: middle } .back { text-anchor: end }
+  rect { fill: #f6f8fa; stroke: #6e7781 } .rest { fill: #ddf4ff }
+  path { fill: none; stroke: #6e7781 } #tip path { fill: #6e7781 }
   @media (prefers-color-scheme: dark) {
-    svg { --ink: #e6edf3; --line: #8b949e; --fill: #21262d; --rest: #0c2d6b; background: #0d1117 } }
-  text { fill: var(--ink) } .name { font-weight: bold; text-anchor: middle } .back { text-anchor: end }
-  rect { fill: var(--fill); stroke: var(--line) } .rest { fill: var(--rest) }
-  path { fill: none; stroke: var(--line) } #tip path { fill: var(--line) }
+    svg { background: #0d1117 } text { fill: #e6edf3 }
+    rect { fill: #21262d; stroke: #8b949e } .rest { fill: #0c2d6b }
+    path { stroke: #8b949e } #tip path { fill: #8b949e } }
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>
 `

@@ -47,8 +47,9 @@ func (c *checker) checkDeadlines() {
 	}
 }
 
-// limitLost says that an exit is there to give up after retries, that what leaves the state before is the retry itself, and that
-// it comes back there without nearing rest or another exit that gives up: whatever the facts on the way, the retries have no end.
+// limitLost says that an exit is there to give up after retries, that what leaves the state before is the retry itself,
+// and that it comes back there without nearing rest or another exit that gives up: for any facts on the way, the
+// retries have no end.
 func (s *spin) limitLost(v *view, w, other *wayOut) bool {
 	if !other.Retry || !s.givesUp(w) || s.limits(v) {
 		return false

@@ -199,7 +199,7 @@ func (e *encoder) encode(f *form, state engine.State) outcome {
 	}
 }
 
-// all follows Kleene's logic, as guards and CEL do: false decides it, whatever else is an error.
+// all follows Kleene's logic, as guards and CEL do: false decides it, also beside an error.
 func (e *encoder) all(kids []outcome) outcome {
 	o := e.constant(true)
 	for _, k := range kids {

@@ -269,7 +269,7 @@ func (r *reader) opaque(e celast.Expr) *form {
 	return r.use(p)
 }
 
-// total are the functions that have a value whatever they are given. Every other may fail, such as a division.
+// total are the functions that have a value for each argument. Every other may fail, such as a division.
 var total = map[string]bool{
 	operators.LogicalNot: true, operators.LogicalAnd: true, operators.LogicalOr: true, operators.Conditional: true,
 	operators.Equals: true, operators.NotEquals: true, operators.Less: true, operators.LessEquals: true,

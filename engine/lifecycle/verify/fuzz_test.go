@@ -13,8 +13,8 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// FuzzCheck checks whatever compiles, as written or made up of a seed: it must not panic, must say the same twice, and must show facts only in states that
-// the lifecycle has.
+// FuzzCheck checks all that compiles, as written or made up of a seed: it must not panic, must say the same twice, and
+// must show facts only in states that the lifecycle has.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(fleet), int64(0))
 	for seed := range int64(5) {

@@ -51,7 +51,7 @@ func (v *VM) choose(ctx context.Context, m *emulator.Machine, boot emulator.Boot
 			return source{bootFile: inGuest(strings.TrimSuffix(v.backend.options.ProviderURL, "/") + "/ipxe/${uuid}")}, nil
 		}
 		return v.insist(ctx, func() (source, error) { return v.direct(ctx, strings.ToLower(m.InBandUUID())) })
-	case "Cd":
+	case "Cd", "UsbCd":
 		if boot.MediaURL == "" {
 			return source{}, errors.New("the virtual CD drive is empty")
 		}

@@ -18,6 +18,7 @@ const (
 	Servers       = "servers.metal.ironcore.dev"
 	BMCs          = "bmcs.metal.ironcore.dev"
 	ServerClaims  = "serverclaims.metal.ironcore.dev"
+	Endpoints     = "endpoints.metal.ironcore.dev"
 	FleetControls = "fleetcontrols.policy.metalaw.dev"
 	Inventories   = "serverinventories.policy.metalaw.dev"
 	Revisions     = "policyrevisions.policy.metalaw.dev"

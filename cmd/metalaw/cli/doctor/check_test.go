@@ -116,7 +116,10 @@ func TestEachCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 				Remedy: "see the manager's log; it renews the certificate by itself"}},
 		"agents dial another name": {func(v *view) { v.manager.RegistryURL = "https://10.0.0.1:10000" }, "certificates",
 			finding{Verdict: Failed, Message: "the certificate is not valid for 10.0.0.1, the host of --registry-url; agents refuse it",
-				Remedy: "give the name with --extra-dns-names"}},
+				Remedy: "name a certificate that is, with --registry-cert-dir"}},
+		"agents dial an address that the registry adds": {func(v *view) {
+			v.manager.RegistryURL, v.certificate.Signs = "https://10.0.0.1:10000", true
+		}, "certificates", finding{Verdict: Passed, Message: "the serving certificate is good until 2026-09-01T12:00:00Z"}},
 		"no boot service answers": {func(v *view) { v.boots[0].Status.State = "" }, "boot service",
 			finding{Verdict: Failed, Message: "no boot service has answered; 1 wait: metalaw-system/s0", Remedy: "install a boot service: docs/install.md"}},
 		"no server has booted": {func(v *view) { v.boots = nil }, "boot service",

@@ -236,7 +236,7 @@ func (r reader) certificate(ctx context.Context) (certificateState, error) {
 	if err := r.Get(ctx, client.ObjectKey{Name: validating}, &hooks); err != nil {
 		return certificateState{}, err
 	}
-	state := certificateState{Serving: s.Data["tls.crt"], Authority: s.Data["ca.crt"]}
+	state := certificateState{Serving: s.Data["tls.crt"], Authority: s.Data["ca.crt"], Signs: len(s.Data["ca.key"]) > 0}
 	if len(hooks.Webhooks) > 0 {
 		state.Trusted = hooks.Webhooks[0].ClientConfig.CABundle
 	}

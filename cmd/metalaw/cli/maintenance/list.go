@@ -75,7 +75,7 @@ func listCommand(flags *access.Flags) *cobra.Command {
 			if err := c.List(ctx, &list, client.InNamespace(in), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 				return access.Explain(err, "list", access.Maintenances)
 			}
-			showList(t, entriesOf(list.Items, r.waiting), output)
+			showList(t, in, entriesOf(list.Items, r.waiting), output)
 			return nil
 		}),
 	}
@@ -111,10 +111,14 @@ func entryOf(m *v1alpha1.ServerMaintenance) Entry {
 	return e
 }
 
-func showList(t *terminal.Terminal, entries []Entry, output terminal.Output) {
+func showList(t *terminal.Terminal, namespace string, entries []Entry, output terminal.Output) {
 	output.Show(t, map[string][]Entry{"maintenances": entries}, func() {
 		if len(entries) == 0 {
-			t.Printf("no maintenance matches\n")
+			where := ""
+			if namespace != "" {
+				where = " in namespace " + namespace + "; -A lists those of all namespaces"
+			}
+			t.Printf("no maintenance matches%s\n", where)
 			return
 		}
 		t.Table([]string{"NAMESPACE", "NAME", "SERVER", "POLICY", "STATE", "SINCE", "WHY"}, lists.Map(entries, func(e *Entry) []string {

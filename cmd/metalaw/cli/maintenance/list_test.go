@@ -41,7 +41,7 @@ func TestMaintenancesAreListedWithWhyTheyWait(t *testing.T) {
 		waiting bool
 		want    string
 	}{
-		"none": {nil, false, "no maintenance matches\n"},
+		"none, in the namespace that was looked at": {nil, false, "no maintenance matches in namespace ops; -A lists those of all namespaces\n"},
 		"one of each state": {several(), false, head + `      SERVER   POLICY          STATE           SINCE   WHY
 ops         boots     node-1   OwnerApproval   InMaintenance   5m      BootFailed: the boot operator cannot prepare flash
 ops         goes      node-1   OwnerApproval   Ending          5m      Ending: the machine shuts down
@@ -60,7 +60,7 @@ ops         waits   node-1   OwnerApproval   Pending   10m     WaitsForApproval:
 	} {
 		t.Run(name, func(t *testing.T) {
 			term, out := screen()
-			showList(term, entriesOf(c.all, c.waiting), terminal.OutputAs(terminal.Text))
+			showList(term, "ops", entriesOf(c.all, c.waiting), terminal.OutputAs(terminal.Text))
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
 			}
@@ -70,7 +70,7 @@ ops         waits   node-1   OwnerApproval   Pending   10m     WaitsForApproval:
 
 func TestAListInJSONIsOneDocument(t *testing.T) {
 	term, out := screen()
-	showList(term, entriesOf([]v1alpha1.ServerMaintenance{*aMaintenance("waits", waiting)}, false), terminal.OutputAs(terminal.AsJSON))
+	showList(term, "", entriesOf([]v1alpha1.ServerMaintenance{*aMaintenance("waits", waiting)}, false), terminal.OutputAs(terminal.AsJSON))
 	const want = `{
   "maintenances": [
     {

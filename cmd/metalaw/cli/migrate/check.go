@@ -12,12 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-	"github.com/metalaw/metalaw/internal/restored"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // finding is one thing that stands in the way of the next step.
@@ -32,7 +29,9 @@ type finding struct {
 // verdict is what stands in the way, and what is worth knowing besides.
 type verdict struct {
 	Findings []finding `json:"findings"`
-	Notes    []string  `json:"notes,omitempty"`
+	// Words are what has to be written on objects, so that metal-operator leaves them alone.
+	Words []word   `json:"words,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 func (v *verdict) add(kind, name, format string, args ...any) {
@@ -132,71 +131,12 @@ func checkAgainst(was, is *v1alpha1.Server, v *verdict) {
 	}
 }
 
-// back finds what keeps metal-operator from having the fleet: it does not know the mark Dirty, nor the states Cleanup and Observing.
-func (f *fleet) back() verdict {
-	v := verdict{Findings: []finding{}}
-	if !f.ours {
-		v.add("cluster", "-", "the cluster serves no ServerInventory: whose data is on which machine cannot be told")
-	}
-	stands := map[string]bool{}
-	for i := range f.servers {
-		s := &f.servers[i]
-		inv := f.inventoryOf(s)
-		if inv != nil {
-			stands[inv.Name] = true
-		}
-		if v1alpha1.Ignored(s) {
-			f.noteIgnored(s, &v)
-			continue
-		}
-		f.checkBack(s, inv, &v)
-	}
-	for name, inv := range f.inventories {
-		if restored.On(inv) != nil && !stands[name] {
-			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is in doubt after a restore and has no Server; metal-operator offers it if a "+
-				"BMC of its shows it", name))
-		}
-		if policies.KeptDirty(inv) && !stands[name] {
-			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is Dirty and has no Server; metal-operator offers it if a BMC of its shows it", name))
-		}
-	}
-	v.sort()
-	return v
-}
-
-func (f *fleet) checkBack(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, v *verdict) {
-	if restored.Marked(s) || restored.On(inv) != nil {
-		v.add("server", s.Name, "it is in doubt since the cluster's store was restored, and metal-operator does not know that; "+
-			"compare it, then: metalaw restored --confirm %s", s.Name)
-	}
-	const remedy = "have it wiped, or annotate it with " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationIgnoreReconciliation
-	dirty := policies.KeptDirty(inv) || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
-	switch state := s.Status.State; {
-	case s.Status.Lifecycle == nil:
-		v.add("server", s.Name, "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first")
-	case state == v1alpha1.StateDiscovery || state == v1alpha1.StateCleanup:
-		v.add("server", s.Name, "it is in %s; wait until it has left that state", state)
-	case dirty && state == v1alpha1.StateReserved && f.claimOf(s) == nil:
-		v.add("server", s.Name, "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it; "+remedy)
-	case dirty && state != v1alpha1.StateReserved:
-		v.add("server", s.Name, "it is Dirty and in %s, and metal-operator may offer it; "+remedy, state)
-	case state == v1alpha1.StateObserving:
-		v.Notes = append(v.Notes, fmt.Sprintf("server %s is in Observing, a state that metal-operator does not know", s.Name))
-	}
-}
-
-// noteIgnored warns of a spelling that releases of metal-operator differ about: v0.4 to v0.7 know the long one, which is a constant
-// of their API package.
-func (*fleet) noteIgnored(s *v1alpha1.Server, v *verdict) {
-	if value := s.Annotations[v1alpha1.OperationAnnotation]; value != v1alpha1.OperationIgnoreReconciliation {
-		v.Notes = append(v.Notes, fmt.Sprintf("server %s is left alone by %s=%s; see that your metal-operator knows that spelling, or write %s",
-			s.Name, v1alpha1.OperationAnnotation, value, v1alpha1.OperationIgnoreReconciliation))
-	}
-}
-
 func (v *verdict) sort() {
 	slices.SortFunc(v.Findings, func(a, b finding) int {
 		return strings.Compare(a.Kind+"/"+a.Name+"/"+a.Message, b.Kind+"/"+b.Name+"/"+b.Message)
+	})
+	slices.SortFunc(v.Words, func(a, b word) int {
+		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
 	})
 	slices.Sort(v.Notes)
 }
@@ -205,8 +145,10 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 	document := struct {
 		Policy  string    `json:"policy"`
 		Servers []planned `json:"servers"`
-		Notes   []string  `json:"notes,omitempty"`
-	}{f.policy, f.plan(), f.notes()}
+		// BMCsWithoutScheme are asked over https.
+		BMCsWithoutScheme []string `json:"bmcsWithoutScheme,omitempty"`
+		Notes             []string `json:"notes,omitempty"`
+	}{f.policy, f.plan(), f.withoutScheme(), f.notes()}
 	output.Show(t, document, func() {
 		rows := lists.Map(document.Servers, func(p *planned) []string {
 			return []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Power, "-"), cmp.Or(p.Becomes, "-"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migrate rehearses the way from metal-operator to metalaw and back. Its commands read a live cluster and write nothing.
+// Package migrate rehearses the way from metal-operator to metalaw and back. Its commands read a live cluster;
+// only back writes, and only with --write.
 package migrate
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate/release"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -40,8 +42,9 @@ func Command(program string) *cobra.Command {
 	group := terminal.Group(&cobra.Command{
 		Use:   "migrate",
 		Short: "Rehearse the way from metal-operator to metalaw, and back",
-		Long: "Reads a live cluster and writes nothing. plan shows what a manager would make of each server. check compares a fleet that was " +
-			"taken over with what must be true before machines are touched. back says whether metal-operator may have the fleet again.",
+		Long: "Reads a live cluster and writes nothing, but for back with --write. plan shows what a manager would make of " +
+			"each server. check compares a fleet that was taken over with what must be true before machines are touched. back " +
+			"says whether metal-operator may have the fleet again.",
 	}, "command", program+" migrate --help")
 	o.Register(group)
 	for _, cmd := range []*cobra.Command{o.planCommand(), o.checkCommand(), o.backCommand()} {
@@ -103,17 +106,37 @@ func (o *options) checkCommand() *cobra.Command {
 }
 
 func (o *options) backCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "back",
+	var to string
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "back --to VERSION [--write]",
 		Short: "Say whether metal-operator may have the fleet again, and what stands in the way",
 		Long: "metal-operator does not know the mark Dirty, and may offer a machine with a holder's data. This refuses while a Dirty server is " +
-			"neither Reserved for a claim that exists nor ignored, and while a server is in Discovery or Cleanup.\n\n" +
-			"Exit codes: 0 nothing stands in the way. 1 something does, or could not be read. 2 the command line makes no sense.",
-		Example: "  {{.}} migrate back",
+			"neither Reserved for a claim that exists nor ignored, and while a server is in Discovery or Cleanup. It also " +
+			"refuses a word of the operation annotation that VERSION does not honour: such an object is not left alone.\n\n" +
+			"The word that leaves an object alone differs: v0.4 to v0.6 honour ignore-reconciliation, v0.7 and main honour " +
+			"ignore. With --write the command writes the word of VERSION on each Server that needs it, also if its BMC has one, " +
+			"and in place of each wrong word. " +
+			"Metalaw honours all these words, and leaves the objects alone from then on.\n\n" +
+			"Exit codes: 0 nothing stands in the way. 1 something does, or could not be read or written. " +
+			"2 the command line makes no sense.",
+		Example: "  {{.}} migrate back --to v0.7.0\n\n" +
+			"  # Write the words that are missing\n  {{.}} migrate back --to v0.7.0 --write",
 		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
-			return o.judge(ctx, t, "stop metalaw, and go on with step 3 of going back", (*fleet).back)
+			if to == "" {
+				return usage.Errorf("--to is required: the version of metal-operator that gets the fleet, %s", release.Known)
+			}
+			r, err := release.Parse(to)
+			if err != nil {
+				return usage.Errorf("--to: %v", err)
+			}
+			return o.runBack(ctx, t, r, write)
 		}),
 	}
+	cmd.Flags().StringVar(&to, "to", "", "version of metal-operator that gets the fleet: "+release.Known+"; required")
+	cmd.Flags().BoolVar(&write, "write", false, "write the words by which VERSION leaves objects alone")
+	terminal.Offer(cmd, "to", []string{"v0.4", "v0.5", "v0.6", "v0.7", "main"})
+	return cmd
 }
 
 // judge reads the fleet and shows what stands in the way of the next step.

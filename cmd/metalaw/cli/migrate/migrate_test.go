@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -185,54 +186,6 @@ func TestTheCheckHoldsAFleetAgainstStepFive(t *testing.T) {
 	}
 }
 
-func TestMetalOperatorMayNotHaveAFleetWithDataThatItDoesNotKnowOf(t *testing.T) {
-	dirty := func(server string) client.Object {
-		return inventory(server, policyv1alpha1.Custody{Marks: []string{"Dirty"}})
-	}
-	const remedy = "have it wiped, or annotate it with metal.ironcore.dev/operation=ignore-reconciliation"
-	for name, c := range map[string]struct {
-		servers []v1alpha1.Server
-		others  []client.Object
-		want    verdict
-	}{
-		"clean, held and ignored ones": {[]v1alpha1.Server{left("a", "Available", "Off", ours()), left("b", "Reserved", "On", holds("web"), ours("Dirty")),
-			left("c", "Error", "Off", ours("Dirty"), ignored("ignore-reconciliation"))},
-			[]client.Object{claimFor("web", "b", "Bound"), dirty("b"), dirty("c")}, verdict{Findings: []finding{}}},
-		"a Dirty one in Error": {[]v1alpha1.Server{left("a", "Error", "Off", ours("Dirty"))}, nil,
-			verdict{Findings: []finding{{"server", "a", "it is Dirty and in Error, and metal-operator may offer it; " + remedy, false}}}},
-		"one of which only the inventory knows": {[]v1alpha1.Server{left("a", "Available", "Off", ours())}, []client.Object{dirty("a")},
-			verdict{Findings: []finding{{"server", "a", "it is Dirty and in Available, and metal-operator may offer it; " + remedy, false}}}},
-		"a held one whose claim is gone": {[]v1alpha1.Server{left("a", "Reserved", "On", holds("web"), ours("Dirty"))}, nil,
-			verdict{Findings: []finding{{"server", "a", "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it; " + remedy, false}}}},
-		"one without a lifecycle": {[]v1alpha1.Server{left("a", "Available", "Off")}, nil,
-			verdict{Findings: []finding{{"server", "a", "it has no status.lifecycle, so that it is not known whether it is Dirty; let the manager take it over first", false}}}},
-		"one in doubt after a restore": {[]v1alpha1.Server{left("a", "Available", "Off", ours())},
-			[]client.Object{inventory("a", policyv1alpha1.Custody{Doubt: &policyv1alpha1.RestoredDoubt{}})},
-			verdict{Findings: []finding{{"server", "a", "it is in doubt since the cluster's store was restored, and metal-operator " +
-				"does not know that; compare it, then: metalaw restored --confirm a", false}}}},
-		"one that is wiped at the moment": {[]v1alpha1.Server{left("a", "Cleanup", "On", ours("Dirty"))}, nil,
-			verdict{Findings: []finding{{"server", "a", "it is in Cleanup; wait until it has left that state", false}}}},
-		"what is only worth knowing": {[]v1alpha1.Server{left("a", "Observing", "On", ours()), left("b", "Error", "Off", ours("Dirty"), ignored("ignore"))},
-			[]client.Object{dirty("c")}, verdict{Findings: []finding{}, Notes: []string{
-				"machine uuid-c is Dirty and has no Server; metal-operator offers it if a BMC of its shows it",
-				"server a is in Observing, a state that metal-operator does not know",
-				"server b is left alone by metal.ironcore.dev/operation=ignore; see that your metal-operator knows that spelling, or write ignore-reconciliation"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, fleetOf(t, c.servers, c.others...).back()); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-	t.Run("a cluster that serves no inventories", func(t *testing.T) {
-		f := fleetOf(t, nil)
-		f.ours = false
-		if v := f.back(); v.blocked() != 1 {
-			t.Errorf("got %+v", v)
-		}
-	})
-}
-
 // cluster is an API server that holds objects; without ours it serves no kind of our own group, as before step 3.
 func cluster(t *testing.T, withOurs bool, objects ...client.Object) client.Client {
 	t.Helper()
@@ -263,10 +216,12 @@ func cluster(t *testing.T, withOurs bool, objects ...client.Object) client.Clien
 }
 
 func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
-	plain, trusted, open := v1alpha1.BMC{}, v1alpha1.BMC{}, v1alpha1.BMC{}
-	trusted.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: "ab"}
-	open.Spec.Protocol.Scheme = v1alpha1.ProtocolSchemeHTTP
-	f := &fleet{bmcs: []v1alpha1.BMC{plain, trusted, open}, bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
+	with := func(scheme v1alpha1.ProtocolScheme, trust *v1alpha1.BMCTrust) (b v1alpha1.BMC) {
+		b.Spec.Protocol.Scheme, b.Spec.Trust = scheme, trust
+		return b
+	}
+	f := &fleet{bmcs: []v1alpha1.BMC{with("https", nil), with("https", &v1alpha1.BMCTrust{CertificateSHA256: "ab"}), with("http", nil)},
+		bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
 	want := []string{"the manager verifies the certificates of BMCs (bmc.tls: verify), and 1 of 3 BMCs name none in spec.trust. " +
 		"It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts"}
 	if diff := cmp.Diff(want, f.notes()); diff != "" {
@@ -275,6 +230,29 @@ func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
 	f.bundle.Settings.BMCTLS = "insecure"
 	if got := f.notes(); got != nil {
 		t.Errorf("notes %q where nothing is verified", got)
+	}
+}
+
+func TestThePlanListsBMCsWithoutAScheme(t *testing.T) {
+	f := &fleet{bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "insecure"}}}}
+	add := func(name string, scheme v1alpha1.ProtocolScheme) {
+		b := v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		b.Spec.Protocol.Scheme = scheme
+		f.bmcs = append(f.bmcs, b)
+	}
+	add("c", "")
+	add("a", "http")
+	add("b", "")
+	want := []string{"the manager asks a BMC without spec.protocol.scheme over https. Set http in step 3 for each of these that speaks " +
+		"plain HTTP (2 of 3): b, c"}
+	if diff := cmp.Diff(want, f.notes()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for i := range 21 {
+		add(fmt.Sprintf("m%02d", i), "")
+	}
+	if got := f.notes()[0]; !strings.HasSuffix(got, "m17 and 3 more, which -o json lists") || len(f.withoutScheme()) != 23 {
+		t.Errorf("got %q, of %d", got, len(f.withoutScheme()))
 	}
 }
 

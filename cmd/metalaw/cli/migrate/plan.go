@@ -38,8 +38,34 @@ func (f *fleet) plan() []planned {
 	return all
 }
 
+// maxNamed is how many BMCs a note names; the structured output has all.
+const maxNamed = 20
+
+// withoutScheme are the names of the BMCs that the manager would ask over https for want of a scheme. metal-operator
+// asks them by its flag, which may be plain HTTP.
+func (f *fleet) withoutScheme() []string {
+	var names []string
+	for i := range f.bmcs {
+		if f.bmcs[i].Spec.Protocol.Scheme == "" {
+			names = append(names, f.bmcs[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // notes say what concerns the whole fleet: metal-operator verifies no certificate, and the policy mostly does.
 func (f *fleet) notes() []string {
+	var notes []string
+	if names := f.withoutScheme(); len(names) > 0 {
+		more := ""
+		if len(names) > maxNamed {
+			more = fmt.Sprintf(" and %d more, which -o json lists", len(names)-maxNamed)
+		}
+		notes = append(notes, fmt.Sprintf("the manager asks a BMC without spec.protocol.scheme over https. Set http in step 3 "+
+			"for each of these that speaks plain HTTP (%d of %d): %s%s", len(names), len(f.bmcs),
+			strings.Join(names[:min(maxNamed, len(names))], ", "), more))
+	}
 	untold := 0
 	for i := range f.bmcs {
 		b := &f.bmcs[i]
@@ -48,11 +74,11 @@ func (f *fleet) notes() []string {
 		}
 	}
 	if untold == 0 || f.bundle.Settings.BMCTLS == bundle.TLSInsecure {
-		return nil
+		return notes
 	}
-	return []string{fmt.Sprintf("the manager verifies the certificates of BMCs (bmc.tls: %s), and %d of %d BMCs name none in spec.trust. "+
-		"It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts",
-		f.bundle.Settings.BMCTLS, untold, len(f.bmcs))}
+	return append(notes, fmt.Sprintf("the manager verifies the certificates of BMCs (bmc.tls: %s), and %d of %d BMCs name "+
+		"none in spec.trust. It does not reach a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts",
+		f.bundle.Settings.BMCTLS, untold, len(f.bmcs)))
 }
 
 // planOne decides as the manager does, by the same functions. What only the manager can know is taken from the object: the power from

@@ -29,6 +29,8 @@ type fleet struct {
 	servers []v1alpha1.Server
 	claims  map[types.NamespacedName]*v1alpha1.ServerClaim
 	bmcs    []v1alpha1.BMC
+	// endpoints are read for the way back only.
+	endpoints []v1alpha1.Endpoint
 	// inventories are by their names; ours says that the cluster serves them.
 	inventories map[string]*policyv1alpha1.ServerInventory
 	ours        bool

@@ -58,7 +58,8 @@ func (r *release) takesEffect(s *v1alpha1.Server, grace time.Duration, now time.
 	if r == nil {
 		return
 	}
-	if at, ok := policies.ReleaseEffective(s, grace); ok {
+	at, ok := policies.ReleaseEffective(s, grace)
+	if early := !r.Pending && at.After(now); ok && !early { // a manager without a grace did not wait for it
 		r.EffectiveAt, r.Pending = &at, r.Pending && at.After(now)
 	}
 }

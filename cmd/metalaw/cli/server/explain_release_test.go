@@ -36,6 +36,8 @@ func TestAReleaseThatWaitsIsExplained(t *testing.T) {
 		}), nil, "claim shop/web ended at 2026-01-31T11:59:00Z; takes effect at 2026-01-31T12:04:00Z; metalaw server undo-release node-1 takes it back"},
 		"after the grace it took effect": {nodeIn("Cleanup", ended(time.Hour), func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil }), nil,
 			"claim shop/web ended (by jane) at 2026-01-31T11:00:00Z; took effect at 2026-01-31T11:05:00Z"},
+		"a manager without a grace did not wait for it": {nodeIn("Cleanup", ended(time.Minute), func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil }), nil,
+			"claim shop/web ended (by jane) at 2026-01-31T11:59:00Z"},
 		"a claim of which nothing was kept": {nodeIn("Cleanup", ended(time.Hour), func(s *v1alpha1.Server) {
 			s.Spec.ServerClaimRef = nil
 			delete(s.Annotations, v1alpha1.ReleasedSpecAnnotation)

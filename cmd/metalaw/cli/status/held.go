@@ -104,6 +104,9 @@ func maintenance(a *overview.Answers) section {
 		}
 		s.line += ": " + names
 	}
+	if len(m.Waiting) > 0 {
+		s.line += "; metalaw explain maintenance NAME -n NAMESPACE"
+	}
 	s.details = append(reasons(a.At, m.Waiting), reasons(a.At, m.Decommissions)...)
 	return s
 }

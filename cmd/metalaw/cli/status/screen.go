@@ -115,7 +115,7 @@ func notWell(a *overview.Answers) section {
 	groups := overview.Groups(a.NotWell)
 	objects := "nothing"
 	if n := len(a.NotWell); n > 0 {
-		objects = terminal.Count(n, "object")
+		objects = terminal.Count(n, "object") + "; the whole cause: metalaw explain server NAME, kubectl describe bmc NAME"
 	}
 	if unreadable(a, overview.BMCs) {
 		objects += "; BMCs are " + notKnown
@@ -177,6 +177,9 @@ func claims(a *overview.Answers) section {
 		c.Ready, len(c.Waiting), c.Unbound))}
 	if unreadable(a, overview.Claims) {
 		s.line = line("Claims", notKnown)
+	}
+	if len(c.Waiting) > 0 {
+		s.line += "; metalaw explain claim NAME -n NAMESPACE"
 	}
 	for i := range c.Reasons {
 		r := &c.Reasons[i]

@@ -53,13 +53,13 @@ func busy() *overview.Answers {
 
 func TestTheScreenAnswersEachQuestion(t *testing.T) {
 	want := `Needs a person: the breaker has tripped, 1 server, 1 BMC  (2026-03-01T12:00:00Z)
-Not well     3 objects
+Not well     3 objects; the whole cause: metalaw explain server NAME, kubectl describe bmc NAME
   BMC ConnectionFailed                   1  14m     b7 (1 behind): no answer
   Server WipeFailed (Error)              1  3h      s4: disk sda: I/O error
 Servers      20: Available 19, Error 1 (WipeFailed 1)
   power: Off 20; claimed 3, cordoned 1
   rack r1            20: Available 19, Error 1; 2 need a person
-Claims       4: 3 ready, 1 wait; 1 have no server
+Claims       4: 3 ready, 1 wait; 1 have no server; metalaw explain claim NAME -n NAMESPACE
   NoneClaimable                          1  60m     team/web: 3 of 4 servers match
 Policy       default-1.0.0 governs 18 of 20 servers, Active for 3d
   fleet-2.0.0 (Canary) governs 2 servers; 10 % of every server; 0 servers were halted under it and 0 entered Error; paused: 2 halts
@@ -73,7 +73,7 @@ Held back    the breaker has tripped; 1 freeze; withheld: Frozen 2. Mode: observ
   breaker: 6 of 20 servers entered Error; metalaw unfreeze --breaker closes it
   freeze f (All) on 20 servers, by jo, until it is lifted: INC-1
   budget wipes: 5 of 5 Wipe; no room
-Maintenance  1 wait, 1 server held: s9
+Maintenance  1 wait, 1 server held: s9; metalaw explain maintenance NAME -n NAMESPACE
   WaitsForApproval                       1  60m     ops/bios (claim team/web)`
 	if diff := cmp.Diff(strings.Split(want, "\n"), screen(busy(), 160)); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
