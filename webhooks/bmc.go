@@ -34,6 +34,7 @@ func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts, found *review.Findings)
 	}
 	checkBMCName(c, found)
 	checkAcceptance(c, found)
+	review.WarnApplied(c.Old, c.New, found)
 	checkTrust(c, found)
 	checkHostMACs(c, found)
 	checkAssignments(c, f.assignment, found)

@@ -96,6 +96,9 @@ func TestNormalising(t *testing.T) {
 			if !r.Allowed || string(r.Patch) != c.want {
 				t.Errorf("got %t %s, want %s", r.Allowed, r.Patch, c.want)
 			}
+			if spelled := strings.Contains(c.want, "/spec/macAddress"); spelled != (len(r.Warnings) == 1) {
+				t.Errorf("it warns %q", r.Warnings) // a GitOps tool would see a difference at each sync
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ func (l *lookup) normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.E
 		return nil, nil
 	}
 	if mac != c.New.Spec.MACAddress {
+		warnings = []string{fmt.Sprintf(
+			"%s: it is stored as %s; write it so, or a GitOps tool sees a difference at each sync", endpointMACPath, mac)}
 		edits = append(edits, review.Edit{Op: "replace", Path: "/spec/macAddress", Value: mac})
 	}
 	row, known := l.bundles.Active().MACs.Lookup(mac)
@@ -28,7 +31,7 @@ func (l *lookup) normalizeEndpoint(_ context.Context, c review.Change[v1alpha1.E
 		edits = append(edits, review.Edit{Op: "add", Path: "/metadata/finalizers",
 			Value: append(slices.Clone(c.New.Finalizers), v1alpha1.FinalizerEndpoint)})
 	}
-	return edits, nil
+	return edits, warnings
 }
 
 // finalizeClaim gives a claim its finalizer as it is made, which saves the controller a write. A claim that names its server beforehand

@@ -67,6 +67,7 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.
 	checkAnnotations(c, found)
 	checkGrantRecord(c, found)
 	checkOperation(c, f.operation, found)
+	review.WarnApplied(c.Old, c.New, found)
 	checkDoubt(c, f.mayRestore, found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.New) {
 		found.Deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(

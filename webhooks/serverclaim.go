@@ -76,6 +76,7 @@ func checkClaim(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *revi
 	checkSecretNames(c, found)
 	checkPriority(c, f.bundle, found)
 	checkMinimumTerm(c, found)
+	review.WarnApplied(c.Old, c.New, found)
 	review.CheckYesNo(c.Old, c.New, v1alpha1.DrainRequiredAnnotation, found)
 	review.CheckNames(c.Old, c.New, "ServerClaim", claimAnnotations, found)
 	review.CheckYesNo(c.Old, c.New, v1alpha1.ProtectAnnotation, found)

@@ -371,7 +371,7 @@ const (
 	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
-	// ReasonShutdownAsked is that of an event: a machine runs without a power-on of the manager, and is asked to shut down.
+	// ReasonShutdownAsked is that of an event: a machine that the manager did not switch on is asked to shut down.
 	ReasonShutdownAsked = "ShutdownAsked"
 	// ReasonForcedOff is that of an event: the power of such a machine is cut.
 	ReasonForcedOff = "ForcedOff"

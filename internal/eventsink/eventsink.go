@@ -2,8 +2,8 @@
 
 // Package eventsink writes Events with lastTimestamp, by which people sort them.
 //
-// The recorder of client-go writes events.k8s.io/v1. There the API server refuses the timestamps of the former kind, so that
-// `kubectl get events --sort-by=.lastTimestamp` has nothing to sort by. The same Event as core/v1 may have them.
+// The recorder of client-go writes events.k8s.io/v1, for which the API server refuses lastTimestamp. As core/v1 the same
+// Event may have it.
 package eventsink
 
 import (
@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// manager is a manager whose recorders write to a broadcaster of its own; that of controller-runtime takes no other sink.
+// manager is a manager whose recorders write to a broadcaster of its own. That of controller-runtime takes no other sink.
 type manager struct {
 	ctrl.Manager
 	broadcaster events.EventBroadcaster
@@ -57,7 +57,7 @@ func (m manager) GetEventRecorder(name string) recorder.EventRecorder {
 // sink stores Events as core/v1.
 type sink struct{ client corev1client.EventsGetter }
 
-// Create implements events.EventSink. It returns what it was given: the broadcaster reads nothing that the API server adds.
+// Create implements events.EventSink. It returns what it was given: the broadcaster reads nothing of the answer.
 func (s sink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
 	_, err := s.client.Events(e.Namespace).Create(ctx, stamped(e), metav1.CreateOptions{})
 	return e, err

@@ -36,7 +36,8 @@ func rightOf(verb, group, resource, subresource string) right {
 var rare = map[right]string{
 	"use bmcsecrets.metal.ironcore.dev":                 "a manager whose account the webhooks do not know by name makes a BMC",
 	"patch events":                                      "an event that repeats is counted",
-	"patch events.events.k8s.io":                        "an event that repeats is counted",
+	"create events.events.k8s.io":                       former,
+	"patch events.events.k8s.io":                        former,
 	"delete leases.coordination.k8s.io":                 "a manager that ends in order takes its own away, and the leader that of one that was killed long ago",
 	"get secrets":                                       "the Secret of a boot that another process of the manager made",
 	"get configmaps":                                    "admission reads a bundle's head and parts past the cache, and the run's has no parts",
@@ -57,6 +58,8 @@ var rare = map[right]string{
 
 	"update servermaintenances.metal.ironcore.dev/finalizers": enforcement,
 }
+
+const former = "a manager of the former version, which tells under these rights until an upgrade has replaced it"
 
 const granting = "a manager with --maintenance=on, which that of the run has not; test/story kills one at each of these writes"
 

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,39 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		Expect(first.Spec.MACAddress).To(Equal("02:77:00:00:0a:01"))
 		Expect(create(ctx, device("adm-mac-2", "02:77:00:00:0A:01"))).To(refusal("spec.MACAddress", `Endpoint "adm-mac" `))
 		Expect(edited(ctx, d.user, first, func() { first.Spec.IP = "10.77.0.2" })).To(Succeed(), "its own MAC address stays")
+	})
+
+	It("warns where a GitOps tool would see a difference, or ask for an operation, at each sync", func(ctx SpecContext) {
+		d.told.take()
+		Expect(create(ctx, device("adm-gitops", "02:77:00:00:0A:77"))).To(Succeed())
+		Expect(d.told.take()).To(ContainElement(ContainSubstring("spec.macAddress: it is stored as 02:77:00:00:0a:77; write it so")))
+		Expect(create(ctx, device("adm-gitops-2", "02:77:00:00:0a:78"))).To(Succeed())
+		Expect(d.told.take()).NotTo(ContainElement(ContainSubstring("GitOps")))
+
+		stored(ctx, "adm-gitops", "77777777-7742-3448-3784-8233478200a7")
+		claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-gitops"},
+			Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOff, Image: "registry.example/os:1"}}
+		Expect(create(ctx, claim)).To(Succeed())
+		b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "adm-gitops"}, Spec: v1alpha1.BMCSpec{
+			Access:       &v1alpha1.InlineEndpoint{IP: "10.77.7.7", MACAddress: "02:77:00:00:0a:79"},
+			BMCSecretRef: corev1.LocalObjectReference{Name: "adm-gitops"},
+			Protocol:     v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish, Port: 443}}}
+		Expect(create(ctx, b)).To(Succeed())
+		for _, o := range []struct{ kind, namespace, operation string }{{"Server", "", "hard-restart-server"},
+			{"ServerClaim", "default", "hard-restart-server"}, {"BMC", "", "graceful-restart-bmc"}} {
+			d.told.take()
+			manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": o.kind,
+				"metadata": map[string]any{"name": "adm-gitops", "annotations": map[string]any{v1alpha1.OperationAnnotation: o.operation}}}}
+			manifest.SetNamespace(o.namespace)
+			Expect(d.user.Apply(ctx, client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner("flux"), client.ForceOwnership)).To(Succeed())
+			Expect(d.told.take()).To(ContainElement(ContainSubstring(o.operation+" is done once and then removed")), o.kind)
+		}
+		s := stored(ctx, "adm-annotated", "77777777-7742-3448-3784-8233478200a8")
+		d.told.take()
+		Expect(edited(ctx, d.user, s, func() {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationPark)
+		})).To(Succeed())
+		Expect(d.told.take()).NotTo(ContainElement(ContainSubstring("is done once")))
 	})
 
 	It("admits one of many endpoints with one MAC address that come at once", func(ctx SpecContext) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// obstacles are everything that a candidate waits for, in the order of the gates, so that the first is its answer. What the
-// gates note of a grant stays that of the first one.
+// obstacles are everything that a candidate waits for, in the order of the gates, so that the first is its answer. What
+// the gates note of a grant stays that of the first one.
 func (x *pass) obstacles(c *candidate) []Obstacle {
 	grant, closes := c.grant, c.closes
 	defer func() { c.grant, c.closes = grant, closes }()

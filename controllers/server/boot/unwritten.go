@@ -18,9 +18,12 @@ const (
 	Secret        = "Secret"
 )
 
-// Unwritten is the progress of a boot of which an object could not be written. The API server makes nothing in a namespace
-// that is being deleted, and takes away what is in it, the claim included.
+// Unwritten is the progress of a boot of which an object was to be written; it holds without an error. The API server
+// makes nothing in a namespace that is being deleted, and takes away what is in it, the claim included.
 func Unwritten(err error, kind, namespace, name string) loop.Progress {
+	if err == nil {
+		return loop.Holds()
+	}
 	if denied.Ends(err) {
 		return loop.Waiting(power.WaitsForBoot, fmt.Sprintf("the end of namespace %s, which is being deleted", namespace), time.Minute)
 	}

@@ -224,7 +224,8 @@ func (a Asked) Shown(r Reading, relevant time.Time) (shown, booted bool) {
 func (a Asked) renewed(action v1alpha1.PowerAction) *v1alpha1.PowerRequest {
 	at := metav1.NewMicroTime(a.Now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
 	request := &v1alpha1.PowerRequest{Action: action, AskedAt: at, AskedCounted: a.CountedNow.Stored(),
-		Entry: a.Entry, Attempts: a.Attempt(action), Unasked: action != v1alpha1.PowerActionOn && unasked(a.Request, a.WasOff)}
+		Entry: a.Entry, Attempts: a.Attempt(action),
+		Unasked: action != v1alpha1.PowerActionOn && unasked(a.Request, a.WasOff)}
 	if a.outstanding() && a.Request.Action == action && !a.OfFormerEntry() {
 		request.Refusal, request.Refusals = a.Request.Refusal, a.Request.Refusals
 	}

@@ -19,8 +19,8 @@ type Note struct {
 	Reason, Message string
 }
 
-// Told is what a write changed about the power of a machine that an event tells: the first of a row of refusals, and each
-// step by which the manager switches a machine off that it did not switch on.
+// Told is what events tell of a write that changed the power of a machine: the first of a row of refusals, and each step
+// by which the manager switches a machine off that it did not switch on.
 func Told(before, after *v1alpha1.Server, effects []engine.Effect) []Note {
 	if after.Status.Lifecycle == nil {
 		return nil
@@ -32,8 +32,8 @@ func Told(before, after *v1alpha1.Server, effects []engine.Effect) []Note {
 	var notes []Note
 	if switchedOn(before, after, was) && slices.ContainsFunc(effects, isPowerOff) {
 		notes = append(notes, Note{Reason: v1alpha1.ReasonSwitchedOnByHand,
-			Message: "The machine was switched on, and the manager did not ask for it. The machine is to be off in this state, " +
-				"so the manager switches it off. To use it by hand, park the server first"})
+			Message: "The machine was switched on, and the manager did not ask for it. The machine is to be off in this " +
+				"state, so the manager switches it off. To use it by hand, park the server first"})
 	}
 	now := after.Status.Lifecycle.Request
 	if now == nil {
@@ -49,9 +49,8 @@ func Told(before, after *v1alpha1.Server, effects []engine.Effect) []Note {
 	return notes
 }
 
-// unasked says that a machine which runs does so without a power-on of the manager: was is the last request, and off says
-// that status shows the machine off. A power-on without attempts was seen off since; a shutdown and the cut after it are for
-// one and the same run.
+// unasked says that a machine runs without a power-on of the manager. The last request is was; off says that status shows
+// the machine off. A power-on without attempts was seen off since. A shutdown and the cut after it are for one run.
 func unasked(was *v1alpha1.PowerRequest, off bool) bool {
 	switch {
 	case was == nil:
@@ -77,11 +76,11 @@ func step(was, now *v1alpha1.PowerRequest) (Note, bool) {
 		return Note{true, v1alpha1.ReasonSwitchedOff, "The machine that ran without a power-on of the manager is off"}, true
 	case repeats, now.ShownAt != nil:
 	case now.Action == v1alpha1.PowerActionGracefulShutdown:
-		return Note{false, v1alpha1.ReasonShutdownAsked, "The machine runs, the manager did not switch it on, and it is to be off. " +
-			"The manager asks its operating system to shut down"}, true
+		return Note{false, v1alpha1.ReasonShutdownAsked, "The machine runs, the manager did not switch it on, and it is to " +
+			"be off. The manager asks its operating system to shut down"}, true
 	default:
-		return Note{false, v1alpha1.ReasonForcedOff, "The machine runs, the manager did not switch it on, and it is to be off. " +
-			"The manager has its power cut"}, true
+		return Note{false, v1alpha1.ReasonForcedOff, "The machine runs, the manager did not switch it on, and it is to be " +
+			"off. The manager has its power cut"}, true
 	}
 	return Note{}, false
 }

@@ -27,11 +27,11 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "maintenance NAME [-n NAMESPACE]",
 		Short: "Say what a maintenance asks for, why it waits, what is done, and what ends it",
-		Long: "Shows what is stored of a ServerMaintenance. It shows what the maintenance asks for, and the condition that says why it " +
-			"waits. It shows everything in its way, with the servers that fill a limit, and the maintenances that hold its server or " +
-			"wait for it. It shows whether the holder of the server was asked and has " +
-			"approved, who made the maintenance, and the rights that it takes. It shows the windows of the policy in force, what is done " +
-			"while it holds the server, and what ends it.\n\n" +
+		Long: "Shows what is stored of a ServerMaintenance. It shows what the maintenance asks for, and the condition " +
+			"that says why it waits. It shows everything in its way, with the servers that fill a limit, and the " +
+			"maintenances that hold its server or wait for it. It shows whether the holder of the server was asked and " +
+			"has approved, who made the maintenance, and the rights that it takes. It shows the windows of the policy " +
+			"in force, what is done while it holds the server, and what ends it.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
 			"Exit codes: 0 explained. 1 the maintenance or the cluster could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} explain maintenance bios-2.9-node-7 -n metalaw-system\n" +

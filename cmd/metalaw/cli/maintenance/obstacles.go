@@ -70,13 +70,16 @@ func readControl(ctx context.Context, c client.Reader, notes *[]string) (*policy
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	default:
-		return nil, access.Missing(notes, err, "get", access.FleetControls, "freezes and budgets are not known, because you cannot see them")
+		return nil, access.Missing(notes, err, "get", access.FleetControls,
+			"freezes and budgets are not known, because you cannot see them")
 	}
 }
 
-// readObstacles finds out everything that a maintenance waits for, as the scheduler would. It takes all servers, claims and
-// maintenances: limits count them.
-func readObstacles(ctx context.Context, c client.Reader, o maintenance.Objects, of scene, notes *[]string) ([]obstacle, error) {
+// readObstacles finds out everything that a maintenance waits for, as the scheduler would. It takes all servers, claims
+// and maintenances: limits count them.
+func readObstacles(
+	ctx context.Context, c client.Reader, o maintenance.Objects, of scene, notes *[]string,
+) ([]obstacle, error) {
 	resource, err := readAll(ctx, c, &o)
 	if err != nil {
 		return nil, access.Missing(notes, err, "list", resource,
