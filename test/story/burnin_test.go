@@ -116,13 +116,31 @@ func burnIn(ctx context.Context) *bundle.Bundle {
 // policyCommand calls `metalaw policy` as an administrator, and returns what it prints.
 func policyCommand(ctx context.Context, args ...string) string {
 	GinkgoHelper()
+	return command(ctx, append([]string{"policy"}, args...)...)
+}
+
+// command calls `metalaw` as an administrator, and returns what it prints.
+func command(ctx context.Context, args ...string) string {
+	GinkgoHelper()
 	kubeconfig, err := controlPlane.KubeconfigFor(env.User{Name: "root", Groups: []string{"system:masters"}})
 	Expect(err).NotTo(HaveOccurred())
-	program, err := env.BuildProgram(ctx, GinkgoT().TempDir())
-	Expect(err).NotTo(HaveOccurred())
-	output, err := exec.CommandContext(ctx, program, append([]string{"policy", "--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, program(ctx), append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "%s", output)
 	return string(output)
+}
+
+// built is where the program lies that specs call; empty until one does.
+var built string
+
+// program is the program metalaw, built once for all specs.
+func program(ctx context.Context) string {
+	GinkgoHelper()
+	if built == "" {
+		path, err := env.BuildProgram(ctx, filepath.Dir(controlPlane.Kubeconfig))
+		Expect(err).NotTo(HaveOccurred())
+		built = path
+	}
+	return built
 }
 
 // stage relabels the ConfigMap of a bundle.
