@@ -39,7 +39,9 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (*collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeInfo, promotionMissing, revisionsHeld, headsRefused, canaryPaused, canaryWait, awaitingReplicas} {
+	for _, d := range []*prometheus.Desc{
+		activeInfo, promotionMissing, revisionsHeld, headsRefused, canaryPaused, canaryWait, awaitingReplicas,
+	} {
 		to <- d
 	}
 }

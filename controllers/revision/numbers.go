@@ -36,14 +36,15 @@ func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.Pol
 	return nil
 }
 
-// settleNumber says whether it has changed anything. A revision without a status came back from a backup a moment ago. The one in force
-// keeps its place, whatever number the backup had. The others are marked now, while it can be told which were promoted here: later a
+// settleNumber says whether it has changed anything. A revision without a status came back from a backup a moment ago.
+// The one in force keeps its place. The others are marked now, while it can be told which were promoted here: later a
 // restored one has a status as well.
 func settleNumber(r *policyv1alpha1.PolicyRevision, governs *rule) bool {
 	restored, here := r.Status.Stage == "", r.PromotedHere()
 	mark, marked := r.Annotations[policyv1alpha1.PromotedObjectAnnotation]
+	inForce := governs.promotion > 0 && r.Name == governs.active.Revision.Name
 	switch {
-	case restored && governs.promotion > 0 && r.Name == governs.active.Revision.Name && (!here || r.Promotion() < governs.promotion):
+	case restored && inForce && (!here || r.Promotion() < governs.promotion):
 		r.SetPromotion(max(r.Promotion(), governs.promotion))
 	case here && mark != string(r.UID):
 		r.SetPromotion(r.Promotion())

@@ -135,7 +135,8 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 		// The revision in force has been deleted. It stays so, and the leader stores it again.
 		next.promotion, next.active = before.promotion, before.active
 	case missing != nil:
-		next = &rule{active: s.standIn(&policyv1alpha1.PolicyRevision{}), missing: rollout.Missing(missing.Name), held: next.held}
+		next = &rule{held: next.held, missing: rollout.Missing(missing.Name),
+			active: s.standIn(&policyv1alpha1.PolicyRevision{})}
 	}
 	slices.SortFunc(next.canaries, func(a, b canaryRule) int {
 		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.bundle.Revision.Name, b.bundle.Revision.Name))

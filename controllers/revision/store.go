@@ -73,9 +73,9 @@ func (s *Store) Governing(server *v1alpha1.Server) *bundle.Bundle {
 // Shadows are the bundles that are evaluated beside whatever governs.
 func (s *Store) Shadows() []*bundle.Bundle { return s.rule.Load().shadows }
 
-// Held says that this engine refuses a revision, and why: nothing may move under it and nothing may be done. Each one is held while
-// nothing governs. One that was never asked for is not held. One that was refused stays held while content that was restored is tested. What was asked for before,
-// such as Governing, may be older than this answer: a bundle that StandsIn may decide nothing, whatever is answered here.
+// Held says that nothing may move under a revision and nothing may be done, and why: this engine refuses it, or nothing
+// governs at all. One that was refused stays held while restored content is tested. Governing may be older than this
+// answer: a bundle that StandsIn may decide nothing.
 func (s *Store) Held(name string) (why string, held bool) {
 	r := s.rule.Load()
 	s.mu.Lock()

@@ -72,6 +72,9 @@ func (d *decision) describe(s *subject) {
 		d.recordTest(s, t)
 	}
 	status, reason, message := d.active(s)
+	if d.inForce == nil && d.Missing != "" {
+		reason, message = d.ungoverned(s, reason, message)
+	}
 	message += dropped(s.Dropped)
 	if s.note != "" {
 		message += "; " + s.note
@@ -121,8 +124,6 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 			"this version of the manager refuses it, so nothing moves under it and nothing is done: " + firstLine(s.Test.Refused)
 	case s == d.inForce:
 		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce(d.Embedded) + d.labelledAlready(s)
-	case d.inForce == nil && s.Name == d.Missing && s.awaits == "":
-		return no, policyv1alpha1.ReasonPromotionMissing, Missing(s.Name)
 	case s.awaits != "":
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
 	case s.conflict && max(d.Last, d.highest()) >= policyv1alpha1.MaxPromotion:
@@ -136,15 +137,25 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 			"it takes the place of the first of them whose ConfigMap is labelled otherwise", len(s.crowdedBy), strings.Join(s.crowdedBy, ", "))
 	case s.st.Stage == policyv1alpha1.StageSuperseded:
 		message = "another revision was promoted later"
-		if d.inForce == nil && d.Missing != "" {
-			message = Missing(d.Missing)
-		}
 		if s.st.LabelledStage == policyv1alpha1.LabelledActive {
 			message += "; to go back to this one, change its stage and set it to active again"
 		}
 		return no, policyv1alpha1.ReasonSuperseded, message
 	}
 	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted(d.Embedded)
+}
+
+// ungoverned is the reason and the message of a revision while nothing governs.
+func (d *decision) ungoverned(s *subject, reason, message string) (newReason, words string) {
+	switch {
+	case s.awaits != "" || s.conflict:
+		return reason, message
+	case s.Name == d.Missing:
+		return policyv1alpha1.ReasonPromotionMissing, Missing(s.Name)
+	case reason == policyv1alpha1.ReasonSuperseded:
+		return reason, Missing(d.Missing)
+	}
+	return reason, message
 }
 
 // highest is the highest number of a promotion that is stored.

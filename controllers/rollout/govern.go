@@ -227,8 +227,8 @@ const HaltPromotionMissing = engine.HaltCause(v1alpha1.ReasonPromotionMissing)
 
 // Missing says that nothing governs because of a restored revision, and what to do.
 func Missing(revision string) string {
-	return "no policy governs: " + revision + " was promoted in another cluster, and none was here. No server moves. Promote one: " +
-		"metalaw policy rollback --to " + revision
+	return "no policy governs: " + revision + " was promoted in another cluster, and none was here. " +
+		"No server moves. Promote one: metalaw policy rollback --to " + revision
 }
 
 // maxWhy bounds the words of what refuses a revision.

@@ -48,7 +48,7 @@ type Revision struct {
 	Name, Bundle, Version, Digest string
 	Generation                    int64
 	CreatedAt                     time.Time
-	// Promotion is that which took effect here; 0 where none did. Elsewhere is that which came with the revision from a backup.
+	// Promotion is that which took effect here; 0 where none did. Elsewhere is that which came from a backup.
 	Promotion, Elsewhere int64
 	Status               policyv1alpha1.PolicyRevisionStatus
 	// Test is what this manager makes of the content; nil where it has not looked.

@@ -60,6 +60,7 @@ func (d *decision) used(s *subject) bool {
 
 // governing says that somebody is governed by a revision, is about to be or was at the last look, or that it is evaluated.
 func (d *decision) governing(s *subject) bool {
-	return s == d.inForce || s.Name == d.Embedded || s.Name == d.Missing || s.pending || s.Servers > 0 || s.Status.Servers > 0 ||
+	return s == d.inForce || s.Name == d.Embedded || s.Name == d.Missing || s.pending ||
+		s.Servers > 0 || s.Status.Servers > 0 ||
 		governs(s.st.Stage) || governs(s.Status.Stage) || asks(s.st.LabelledStage)
 }

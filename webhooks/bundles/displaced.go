@@ -11,7 +11,7 @@ import (
 )
 
 // displaced are the revisions of bundles with other names from which a head takes servers: all of them as active, those in its scope as a
-// canary: what is in force, a promotion that waits for a manager or is missing, which an activation overtakes. What is built in and was
+// canary: what is in force, and a promotion that waits for a manager or is missing. What is built in and was
 // promoted by nobody gives way to whoever comes first.
 func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.PolicyRevision {
 	promoted, missing := lastPromoted(all), policyv1alpha1.PromotionMissing(all)

@@ -83,7 +83,7 @@ func (l *Rules) judgeRestored(
 
 var promotionPath = review.AnnotationsPath.Key(policyv1alpha1.PromotionAnnotation)
 
-// checkRestore takes a revision back from a backup: its name and its digest have to be those of its content. What is in force stays so.
+// checkRestore takes a revision back from a backup: its name and its digest have to be those of its content.
 func checkRestore(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts, found *review.Findings) {
 	if !f.mayActivate {
 		found.Deny(field.Forbidden(nil, managersAlone),
@@ -109,8 +109,8 @@ func checkRestore(c review.Change[policyv1alpha1.PolicyRevision], f revisionFact
 	}
 	found.Warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
 	if f.restored.ungoverned != "" {
-		found.Warn("no revision was promoted in this cluster, so that no policy governs until one is: metalaw policy rollback --to %s",
-			f.restored.ungoverned)
+		found.Warn("no revision was promoted in this cluster, so that no policy governs until one is: "+
+			"metalaw policy rollback --to %s", f.restored.ungoverned)
 	}
 	if n := c.New.Promotion(); f.restored.missing && (n == 0 || n < f.restored.promotion) {
 		found.Warn("the revision was in force, and comes back without the number in the annotation %s that keeps it there. It gets that again, "+
@@ -119,11 +119,12 @@ func checkRestore(c review.Change[policyv1alpha1.PolicyRevision], f revisionFact
 	}
 }
 
-// checkNumber holds that a restored number leaves room for those that follow. One below that in force may be as high as it is.
+// checkNumber holds that a restored number leaves room for those that follow. One below that in force may be any.
 func checkNumber(r *policyv1alpha1.PolicyRevision, into restoredInto, found *review.Findings) {
 	text, set := r.Annotations[policyv1alpha1.PromotionAnnotation]
 	n := r.Promotion()
-	if set && (n == 0 || n > policyv1alpha1.MaxRestoredPromotion && (n > into.promotion || n == into.promotion && !into.missing)) {
+	highest := n > into.promotion || n == into.promotion && !into.missing
+	if set && (n == 0 || n > policyv1alpha1.MaxRestoredPromotion && highest) {
 		found.Deny(field.Invalid(promotionPath, text, fmt.Sprintf(
 			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxRestoredPromotion))))
 	}

@@ -38,8 +38,8 @@ const MaxShadows = 8
 // Stages are the values of StageLabel, in the order in which a bundle passes them.
 func Stages() []string { return []string{LabelDraft, LabelShadow, LabelCanary, LabelActive} }
 
-// PromotionAnnotation is written by the manager on a PolicyRevision: the number of the promotion by which it came into force. Of those
-// promoted here the one with the highest number is in force.
+// PromotionAnnotation is written by the manager on a PolicyRevision: the number of the promotion by which it came into
+// force. Of those promoted here the one with the highest number is in force.
 const PromotionAnnotation = "policy.metalaw.dev/promotion"
 
 // PromotedObjectAnnotation is written by the manager together with the number of a promotion: the UID of the PolicyRevision. One that

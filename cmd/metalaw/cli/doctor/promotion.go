@@ -13,8 +13,8 @@ func checkPromotion(v view) finding {
 		return unread(check, v.revisionsErr)
 	}
 	if r := policyv1alpha1.PromotionMissing(v.revisions); r != nil {
-		return finding{check, Failed, "no policy governs, and no server moves: revision " + r.Name + " was promoted in another cluster, and none was here",
-			"metalaw policy rollback --to " + r.Name}
+		return finding{check, Failed, "no policy governs, and no server moves: revision " + r.Name +
+			" was promoted in another cluster, and none was here", "metalaw policy rollback --to " + r.Name}
 	}
 	if r := policyv1alpha1.InForce(v.revisions); r != nil {
 		return finding{check, Passed, "revision " + r.Name + " governs", ""}

@@ -92,20 +92,22 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 	return nil
 }
 
-// observe reads the objects that facts are made of into an observation. It is false where the reader may not see one of them.
+// observe reads the objects that facts are made of. It is false where the reader may not see one of them.
 func (e *explanation) observe(ctx context.Context, c client.Reader, o *policies.Observation) (seen bool, err error) {
 	var machine []types.NamespacedName
 	for _, name := range uuids.Spellings(o.Server.Spec.SystemUUID) {
 		machine = append(machine, types.NamespacedName{Name: name})
 	}
-	claimed, booted, reported := true, true, true
-	o.Claim, claimed, err = stored[v1alpha1.ServerClaim](ctx, c, e, access.ServerClaims, "the claim", keys(o.Server.Spec.ServerClaimRef))
+	var claimed, booted, reported bool
+	o.Claim, claimed, err = stored[v1alpha1.ServerClaim](ctx, c, e, access.ServerClaims, "the claim",
+		keys(o.Server.Spec.ServerClaimRef))
 	if err == nil {
-		o.Boot, booted, err = stored[v1alpha1.ServerBootConfiguration](ctx, c, e, bootConfigurations, "the boot configuration",
-			keys(o.Server.Spec.BootConfigurationRef))
+		o.Boot, booted, err = stored[v1alpha1.ServerBootConfiguration](ctx, c, e, bootConfigurations,
+			"the boot configuration", keys(o.Server.Spec.BootConfigurationRef))
 	}
 	if err == nil {
-		o.Inventory, reported, err = stored[policyv1alpha1.ServerInventory](ctx, c, e, access.Inventories, "what the machine reported", machine)
+		o.Inventory, reported, err = stored[policyv1alpha1.ServerInventory](ctx, c, e, access.Inventories,
+			"what the machine reported", machine)
 	}
 	return claimed && booted && reported, err
 }
@@ -122,7 +124,9 @@ func keys(ref *v1alpha1.ObjectReference) []types.NamespacedName {
 func stored[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, c client.Reader, e *explanation, resource, what string, names []types.NamespacedName) (P, bool, error) {
+}](
+	ctx context.Context, c client.Reader, e *explanation, resource, what string, names []types.NamespacedName,
+) (P, bool, error) {
 	for _, name := range names {
 		found := P(new(T))
 		err := c.Get(ctx, name, found)
@@ -130,7 +134,8 @@ func stored[T any, P interface {
 		case err == nil:
 			return found, true, nil
 		case !apierrors.IsNotFound(err):
-			return nil, false, access.Missing(&e.Notes, err, "get", resource, "you cannot see "+what+", so no rules can be shown")
+			return nil, false, access.Missing(&e.Notes, err, "get", resource,
+				"you cannot see "+what+", so no rules can be shown")
 		}
 	}
 	return nil, true, nil
