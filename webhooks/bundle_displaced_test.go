@@ -36,17 +36,18 @@ func TestWhoLetsABundleGovernInThePlaceOfAnother(t *testing.T) {
 		before, after *corev1.ConfigMap
 		want          string
 	}{
-		"one that was promoted":              {another(promotion("7")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"one whose status says it":           {another(atStage(policyv1alpha1.StageActive)), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"one that waits for a manager":       {another(waits), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"by a ConfigMap that is new":         {another(promotion("7")), nil, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"by a canary":                        {another(promotion("7")), head, canary, "Forbidden\n" + stageField + mayNotProd + takesFrom},
-		"by a wider canary":                  {another(promotion("7")), canary, wide, "Forbidden\nmetadata.annotations[policy.metalaw.dev/servers]: " + mayNotProd + takesFrom},
-		"not as a shadow":                    {another(promotion("7")), nil, head, ""},
-		"not where its canary ends":          {another(promotion("7")), canary, bundleHead(staged("shadow"), activated), ""},
-		"not where it was superseded":        {another(atStage(policyv1alpha1.StageSuperseded)), head, active, ""},
-		"not of the built-in one":            {another(promotion("1"), builtIn), head, active, ""},
-		"but of that where it was gone back": {another(promotion("8"), builtIn, heldIn("prod-1")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"one that was promoted":                               {another(promoted("7")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"one whose status says it":                            {another(atStage(policyv1alpha1.StageActive)), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"one that waits for a manager":                        {another(waits), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"by a ConfigMap that is new":                          {another(promoted("7")), nil, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"by a canary":                                         {another(promoted("7")), head, canary, "Forbidden\n" + stageField + mayNotProd + takesFrom},
+		"by a wider canary":                                   {another(promoted("7")), canary, wide, "Forbidden\nmetadata.annotations[policy.metalaw.dev/servers]: " + mayNotProd + takesFrom},
+		"one that comes from a backup, while nothing governs": {another(promotion("7")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
+		"not as a shadow":                                     {another(promoted("7")), nil, head, ""},
+		"not where its canary ends":                           {another(promoted("7")), canary, bundleHead(staged("shadow"), activated), ""},
+		"not where it was superseded":                         {another(atStage(policyv1alpha1.StageSuperseded)), head, active, ""},
+		"not of the built-in one":                             {another(promoted("1"), builtIn), head, active, ""},
+		"but of that where it was gone back":                  {another(promoted("8"), builtIn, heldIn("prod-1")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := bundleWorld(t, c.stored)
@@ -105,7 +106,7 @@ func waitingOfProd(t *testing.T) *policyv1alpha1.PolicyRevision {
 
 // A promotion that waits governs nobody: it keeps nobody who may activate what is in force from going back to that.
 func TestAWaitingPromotionOfAnotherBundleDoesNotLockOutTheOneInForce(t *testing.T) {
-	inForce := revisionOf(t, bundleHead(), promotion("7"), atStage(policyv1alpha1.StageActive))
+	inForce := revisionOf(t, bundleHead(), promoted("7"), atStage(policyv1alpha1.StageActive))
 	w, _ := bundleWorld(t, inForce, waitingOfProd(t))
 	got, _ := w.ask(PathValidateBundle, user, admissionv1.Update, bundleHead(staged("shadow")), bundleHead(staged("active"), activated), mayActivate("fleet"))
 	if got != "" {

@@ -171,6 +171,15 @@ func promotion(n string) func(*policyv1alpha1.PolicyRevision) {
 	}
 }
 
+// promoted is a promotion that was given to this object here.
+func promoted(n string) func(*policyv1alpha1.PolicyRevision) {
+	return func(r *policyv1alpha1.PolicyRevision) {
+		promotion(n)(r)
+		r.UID = "6f1d"
+		r.SetPromotion(r.Promotion())
+	}
+}
+
 func byEngine(version string) func(*policyv1alpha1.PolicyRevision) {
 	return func(r *policyv1alpha1.PolicyRevision) { r.Spec.EngineVersion = version }
 }

@@ -173,7 +173,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"who may, ends a canary, and is told":                 {stored: on(canary), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("shadow")), may: true, warnings: []string{ends}},
 		"nor does he delete what is in force":                 {stored: on(inForce), before: bundleHead(staged("active")), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"whatever its label says":                             {stored: on(inForce), before: bundleHead(), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
-		"also where only the number of its promotion is left": {stored: on(revisionOf(t, head, unproven, promotion("7"))), before: bundleHead(), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
+		"also where only the number of its promotion is left": {stored: on(revisionOf(t, head, unproven, promoted("7"))), before: bundleHead(), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"who may, deletes it, and is told":                    {stored: on(inForce), before: bundleHead(staged("active")), may: true, warnings: []string{stays}},
 		"nor one that waits for a manager":                    {stored: on(proven), before: bundleHead(staged("active")), want: "Forbidden\n" + mayNotFleet},
 		"nor another ConfigMap that holds it":                 {stored: on(revisionOf(t, head, atStage(policyv1alpha1.StageActive), heldIn("fleet-b"))), before: bundleHead(called("fleet-b")), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},

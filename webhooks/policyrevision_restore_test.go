@@ -4,7 +4,6 @@ package webhooks
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,22 +60,15 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 			r.SetPromotion(n)
 		}
 	}
-	promoted := restored(called("fleet-0.9.0-0123456789"), here(6))
-	brought := restored(called(promoted.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.UID = "77aa" })
-	ofProd := restored(called("prod-1.0.0-0123456789"), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Bundle, r.UID = "prod", "77aa" })
+	prior := restored(called("fleet-0.9.0-0123456789"), here(6))
+	brought := restored(called(prior.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.UID = "77aa" })
 	builtIn := restored(called("default-1.0.0-0123456789"), here(1), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
-	backIn := restored(called(builtIn.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source, r.Status.Head = nil, "default" })
-	after := func(n string) string {
-		return "Forbidden\nmetadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion " + n + " it would come into force at once in the place of " +
-			"fleet-0.9.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that every " +
-			"promotion is: metalaw policy rollback --to " + name
-	}
+	backIn := restored(called(builtIn.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
 	const restore = "a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"
 	const lower = "the revision was in force, and comes back without the number in the annotation policy.metalaw.dev/promotion that keeps it there. " +
 		"It gets that again, unless the managers have restarted since it was deleted. See in metalaw policy history what is in force, and promote it where it is not"
-	atOnce := func(n, of string) string {
-		return "its promotion " + n + " is the latest, so that it is in force at once, on every manager and without waiting for any, in the place of " + of +
-			". To go back, promote that one's ConfigMap again"
+	missing := func(of string) string {
+		return "no revision was promoted in this cluster, so that no policy governs until one is: metalaw policy rollback --to " + of
 	}
 	behind := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 		Status: v1alpha1.ServerStatus{State: "Attic", Lifecycle: &v1alpha1.LifecycleStatus{Revision: "older"}}}
@@ -88,46 +80,29 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 		want     string
 		warnings []string
 	}{
-		"one that was promoted before":                {restored(promotion("5")), promoted.Name, []client.Object{promoted}, "", []string{restore}},
-		"one that was never promoted":                 {restored(), promoted.Name, []client.Object{promoted}, "", []string{restore}},
-		"not with a later promotion":                  {restored(promotion("7")), promoted.Name, []client.Object{promoted}, after("7"), nil},
-		"nor with one that comes in a thousand years": {restored(promotion("1000000000")), promoted.Name, []client.Object{promoted}, after("1000000000"), nil},
-		"nor with the same":                           {restored(promotion("6")), promoted.Name, []client.Object{promoted}, after("6"), nil},
-		"any where nobody has promoted any": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn}, "",
-			[]string{restore, atOnce("7", builtIn.Name)}},
-		"a later one after an earlier one": {restored(promotion("7")), brought.Name, []client.Object{brought, builtIn}, "",
-			[]string{restore, atOnce("7", brought.Name)}},
-		"an earlier one after a later one": {restored(promotion("5")), brought.Name, []client.Object{brought, builtIn}, "", []string{restore}},
-		"not in the place of a bundle that who restores may not activate": {restored(promotion("7")), "prod-1.0.0-0123456789", []client.Object{ofProd, builtIn},
-			"Forbidden\nmetadata.annotations[policy.metalaw.dev/promotion]: " + strings.Replace(mayNotFleet, "fleet", "prod", 1) +
-				"; its revision prod-1.0.0-0123456789 would give way to the restored one", nil},
-		"not a later one where one was promoted before, too": {restored(promotion("7")), brought.Name,
-			[]client.Object{brought, restored(called("fleet-0.8.0-0123456789"), here(4))}, "Forbidden\n" +
-				"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +
-				"fleet-0.9.0-0123456789, which has promotion 6, where fleet-0.8.0-0123456789 was promoted before; restore it without this annotation, and " +
-				"promote it then, which is held to all that every promotion is: metalaw policy rollback --to " + name, nil},
-		"not with a number that few can follow, also where it was in force": {restored(promotion("9007199254740992")), name, []client.Object{promoted},
+		"one that was promoted before":                {restored(promotion("5")), prior.Name, []client.Object{prior}, "", []string{restore}},
+		"one that was never promoted":                 {restored(), prior.Name, []client.Object{prior}, "", []string{restore}},
+		"one with a later promotion changes nothing":  {restored(promotion("7")), prior.Name, []client.Object{prior}, "", []string{restore}},
+		"nor does one with the same":                  {restored(promotion("6")), prior.Name, []client.Object{prior}, "", []string{restore}},
+		"nor after the built-in one was gone back to": {restored(promotion("7")), backIn.Name, []client.Object{backIn}, "", []string{restore}},
+		"where no user promoted any, nothing governs": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn}, "", []string{restore, missing(name)}},
+		"also before the built-in one is numbered":    {restored(promotion("7")), builtIn.Name, nil, "", []string{restore, missing(name)}},
+		"of two the later one is named":               {restored(promotion("5")), "", []client.Object{brought, builtIn}, "", []string{restore, missing(brought.Name)}},
+		"a number without a promotion keeps nothing":  {restored(), builtIn.Name, []client.Object{builtIn}, "", []string{restore}},
+		"not with a number that few can follow, also where it was in force": {restored(promotion("9007199254740992")), name, []client.Object{prior},
 			"Invalid\nmetadata.annotations[policy.metalaw.dev/promotion]: Invalid value: \"9007199254740992\": a promotion has a number from 1 to " +
 				"1099511627776; take the object from the backup unchanged", nil},
 		"with the number that it had, however late": {restored(promotion("1099511627778")), name,
-			[]client.Object{restored(promotion("1099511627778"))}, "", []string{restore}},
-		"also before that is numbered": {restored(promotion("7")), builtIn.Name, nil, "", []string{restore, atOnce("7", builtIn.Name)}},
-		"not where the built-in one was gone back to": {restored(promotion("7")), backIn.Name, []client.Object{backIn}, "Forbidden\n" +
-			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +
-			"default-1.0.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that " +
-			"every promotion is: metalaw policy rollback --to " + name, nil},
-		"the one that is in force and was deleted":   {restored(promotion("7")), name, []client.Object{promoted}, "", []string{restore}},
-		"also where the cache shows it still":        {restored(promotion("7")), promoted.Name, []client.Object{restored(promotion("7"))}, "", []string{restore}},
-		"with a word where it lacks its number":      {restored(), name, []client.Object{promoted}, "", []string{restore, lower}},
-		"with a word where it has an earlier number": {restored(promotion("5")), name, []client.Object{promoted}, "", []string{restore, lower}},
-		"below what is in force, however late that is": {restored(promotion("1099511627777")), promoted.Name,
-			[]client.Object{restored(called(promoted.Name), promotion("1099511627778"))}, "", []string{restore}},
-		"not where it drops states in use": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn, behind}, "Forbidden\n" +
-			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: " + drops + "; restore it without this annotation, and promote it then, which is held to " +
-			"all that every promotion is: metalaw policy rollback --to " + name, []string{restore, atOnce("7", builtIn.Name)}},
+			[]client.Object{restored(promoted("1099511627778"))}, "", []string{restore}},
+		"the one that is in force and was deleted":   {restored(promotion("7")), name, []client.Object{prior}, "", []string{restore}},
+		"also where the cache shows it still":        {restored(promotion("7")), prior.Name, []client.Object{restored(promoted("7"))}, "", []string{restore}},
+		"with a word where it lacks its number":      {restored(), name, []client.Object{prior}, "", []string{restore, lower}},
+		"with a word where it has an earlier number": {restored(promotion("5")), name, []client.Object{prior}, "", []string{restore, lower}},
+		"below what is in force, however late that is": {restored(promotion("1099511627777")), prior.Name,
+			[]client.Object{restored(called(prior.Name), promoted("1099511627778"))}, "", []string{restore}},
 		"with a word where it was in force": {restored(promotion("7")), name, []client.Object{behind}, "",
 			[]string{restore, drops + "; it was in force before: they stay under their revision until they leave these states"}},
-		"whatever it drops where it does not come into force": {restored(promotion("5")), promoted.Name, []client.Object{promoted, behind}, "", []string{restore}},
+		"whatever it drops where it does not come into force": {restored(promotion("5")), prior.Name, []client.Object{prior, behind}, "", []string{restore}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, warnings := said(restoring(t, c.restored, c.active, c.stored...))

@@ -42,7 +42,7 @@ func TestPolicyRevisions(t *testing.T) {
 	}{
 		"the manager makes one": {after: revision(), who: manager},
 		"others do not":         {after: revision(), want: "Forbidden\n" + alone + "\n" + mayNotFleet + ", and which restoring a backup takes as well"},
-		"a backup is restored": {stored: []client.Object{revision(promotion("8"), func(r *policyv1alpha1.PolicyRevision) { r.Name = "fleet-0.9.0-0123456789" })},
+		"a backup is restored": {stored: []client.Object{revision(promoted("8"), func(r *policyv1alpha1.PolicyRevision) { r.Name = "fleet-0.9.0-0123456789" })},
 			after: revision(promotion("7")), may: true, warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
 		"not with a promotion that leaves no room": {after: revision(promotion("9007199254740992")), may: true, want: "Invalid\n" +
 			`metadata.annotations[policy.metalaw.dev/promotion]: Invalid value: "9007199254740992": a promotion has a number from 1 to 1099511627776; take the object from the backup unchanged`},
@@ -68,7 +68,7 @@ func TestPolicyRevisions(t *testing.T) {
 		"one that nobody needs goes":             {before: revision(atStage(policyv1alpha1.StageSuperseded)), may: true},
 		"by who may only":                        {before: revision(atStage(policyv1alpha1.StageSuperseded)), want: "Forbidden\n" + mayNotFleet},
 		"one in force stays":                     {before: revision(active), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
-		"so does the one that was promoted last": {stored: []client.Object{revision(promotion("7"))}, before: revision(promotion("7")), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
+		"so does the one that was promoted last": {stored: []client.Object{revision(promoted("7"))}, before: revision(promoted("7")), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
 		"unless its content is damaged": {stored: []client.Object{pinned}, before: revision(active, func(r *policyv1alpha1.PolicyRevision) { r.Spec.Content = r.Spec.Content[:20] }), may: true,
 			warnings: []string{"the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations. " +
 				"Until then servers pinned to it come under what is in force"}},

@@ -352,6 +352,9 @@ const (
 	ReasonInvariantViolated = "InvariantViolated"
 	// ReasonRevisionHeld: this version of metalaw refuses the revision that governs the server.
 	ReasonRevisionHeld = "RevisionHeld"
+	// ReasonPromotionMissing: a policy revision was restored that another cluster promoted, and none was promoted here:
+	// nothing governs.
+	ReasonPromotionMissing = "PromotionMissing"
 	// ReasonIgnored: the operation annotation asks to leave the object alone; one that is being deleted stays for that long.
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.

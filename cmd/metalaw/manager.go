@@ -188,6 +188,7 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
 		Demands:          store.WipeDemands,
 		IdentityRequired: store.IdentityRequired,
+		Ungoverned:       store.Missing,
 	})
 	if err != nil {
 		return err

@@ -53,6 +53,9 @@ func (c *reconciler) count(ctx context.Context, revisions []policyv1alpha1.Polic
 		}
 		n.servers[l.Revision]++
 		b := c.Store.Governing(s)
+		if c.Store.Missing() != "" {
+			continue
+		}
 		if state := string(s.Status.State); b.Revision.Name != l.Revision && !b.Takes(engine.State(state)) {
 			if n.dropped[b.Revision.Name] == nil {
 				n.dropped[b.Revision.Name] = map[string]int32{}

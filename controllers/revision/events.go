@@ -42,7 +42,7 @@ func (c *reconciler) recordBundles(bundles []bundleConfigMap) {
 // warns says that an operator has to look at Active. That managers take a moment to compile a bundle is no news.
 func warns(r *policyv1alpha1.PolicyRevision, active *metav1.Condition) bool {
 	switch active.Reason {
-	case policyv1alpha1.ReasonConflict, policyv1alpha1.ReasonRevisionHeld:
+	case policyv1alpha1.ReasonConflict, policyv1alpha1.ReasonRevisionHeld, policyv1alpha1.ReasonPromotionMissing:
 		return true
 	case policyv1alpha1.ReasonAwaitingReplicas:
 		return r.IsRefused()

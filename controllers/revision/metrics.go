@@ -15,6 +15,8 @@ import (
 var (
 	activeInfo = prometheus.NewDesc("metalaw_policy_active_info",
 		"1 for the policy revision in force, as this manager knows it.", []string{"bundle", "version", "revision"}, nil)
+	promotionMissing = prometheus.NewDesc("metalaw_policy_promotion_missing",
+		"1 while no policy governs, because revisions were restored and none was promoted in this cluster; else 0.", nil, nil)
 	revisionsHeld = prometheus.NewDesc("metalaw_policy_revisions_held",
 		"Policy revisions in use that this manager refuses, so that nothing moves under them.", nil, nil)
 	headsRefused = prometheus.NewDesc("metalaw_policy_heads_refused",
@@ -37,7 +39,9 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (*collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused, canaryWait, awaitingReplicas} {
+	for _, d := range []*prometheus.Desc{
+		activeInfo, promotionMissing, revisionsHeld, headsRefused, canaryPaused, canaryWait, awaitingReplicas,
+	} {
 		to <- d
 	}
 }
@@ -49,7 +53,12 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(activeInfo, 1, active.Name, active.Version, active.Revision.Name)
+	if store.Missing() != "" {
+		gauge(promotionMissing, 1)
+	} else {
+		gauge(promotionMissing, 0)
+		gauge(activeInfo, 1, active.Name, active.Version, active.Revision.Name)
+	}
 	gauge(revisionsHeld, float64(len(store.rule.Load().held)))
 	if refused := m.reconciler.refused.Load(); refused != nil {
 		for reason, n := range *refused {

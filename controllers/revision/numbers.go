@@ -21,14 +21,14 @@ func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.Pol
 			continue
 		}
 		if err := c.patch(ctx, before, r); err != nil {
-			if transient(err) || r.Promotion() != before.Promotion() {
-				return err // by the number that is stored another one would govern
+			if transient(err) || r.Status.Stage == "" {
+				return err // by what is stored another one would govern, now or once this one has a status
 			}
 			c.log(ctx).Error(err, "whether the number of its promotion was given here cannot be stored; it is tried again", "revision", r.Name)
 			*r = *before
 			continue
 		}
-		if r.Promotion() != before.Promotion() {
+		if r.PromotedHere() && r.Status.Stage == "" {
 			c.log(ctx).Info("the revision in force came back, and has its number again", "revision", r.Name, "promotion", r.Promotion(),
 				"restored", before.Promotion())
 		}
@@ -36,21 +36,24 @@ func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.Pol
 	return nil
 }
 
-// settleNumber says whether it has changed anything. One without a status was made a moment ago: what came back from a backup. The one
-// in force keeps its place, whatever number the backup had. And where a number was written by a version that did not write whether it
-// was given here, that is written now, while it can be told: later a restored one has a status as well.
+// settleNumber says whether it has changed anything. A revision without a status came back from a backup a moment ago.
+// The one in force keeps its place. The others are marked now, while it can be told which were promoted here: later a
+// restored one has a status as well.
 func settleNumber(r *policyv1alpha1.PolicyRevision, governs *rule) bool {
-	restored := r.Status.Stage == ""
-	_, marked := r.Annotations[policyv1alpha1.PromotedObjectAnnotation]
+	restored, here := r.Status.Stage == "", r.PromotedHere()
+	mark, marked := r.Annotations[policyv1alpha1.PromotedObjectAnnotation]
+	inForce := governs.promotion > 0 && r.Name == governs.active.Revision.Name
 	switch {
-	case restored && r.Name == governs.active.Revision.Name && r.Promotion() < governs.promotion:
-		r.SetPromotion(governs.promotion)
+	case restored && inForce && (!here || r.Promotion() < governs.promotion):
+		r.SetPromotion(max(r.Promotion(), governs.promotion))
+	case here && mark != string(r.UID):
+		r.SetPromotion(r.Promotion())
 	case marked || r.Promotion() == 0:
 		return false
 	case restored:
 		metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotedObjectAnnotation, policyv1alpha1.PromotedElsewhere)
 	default:
-		r.SetPromotion(r.Promotion())
+		return false
 	}
 	return true
 }

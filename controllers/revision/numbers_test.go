@@ -29,6 +29,7 @@ func TestWhatIsInForceStaysSoWhateverNumberItComesBackWith(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			restored := fleetVersion(t, "1.0.0", c.number, policyv1alpha1.PolicyRevisionStatus{})
+			restored.UID = "another object"
 			l := newLeader(t, &superseded, &restored)
 			if err := l.Store.follow(t.Context(), []policyv1alpha1.PolicyRevision{superseded, inForce}); err != nil {
 				t.Fatal(err)

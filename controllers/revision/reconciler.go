@@ -215,14 +215,19 @@ func (c *reconciler) look(ctx context.Context, bundles []bundleConfigMap, revisi
 			return slices.ContainsFunc(c.Store.Shadows(), func(b *bundle.Bundle) bool { return b.Revision.Name == name })
 		})
 	}
+	if missing := policyv1alpha1.PromotionMissing(revisions); missing != nil {
+		look.Missing = missing.Name
+	}
 	awaited := c.Probation.Awaited()
 	for i := range revisions {
 		r := &revisions[i]
 		s := rollout.Revision{Name: r.Name, Bundle: r.Spec.Bundle, Version: r.Spec.Version, Digest: r.Spec.Digest, Generation: r.Generation,
-			CreatedAt: r.CreationTimestamp.Time, Promotion: r.Promotion(),
-			Brought: r.Promotion() > 0 && !r.PromotedHere(), Status: r.Status, Test: c.Store.tested(r.Name),
+			CreatedAt: r.CreationTimestamp.Time, Promotion: r.Promotion(), Status: r.Status, Test: c.Store.tested(r.Name),
 			Servers: counted.servers[r.Name], Troubles: counted.troubles[r.Name], Dropped: counted.dropped[r.Name],
 			Unshown: awaited[r.Name]}
+		if !r.PromotedHere() {
+			s.Promotion, s.Elsewhere = 0, s.Promotion
+		}
 		if flush {
 			s.Shadow = c.Shadows.take(r.Name)
 		}

@@ -302,20 +302,23 @@ func TestOnlyWhatIsPromotedHereIsMarkedSo(t *testing.T) {
 	promoted := fleetVersion(t, "1.0.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageDraft})
 	promoted.UID = "1"
 	restored := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{})
-	restored.UID, restored.Annotations[policyv1alpha1.PromotedObjectAnnotation] = "2", "of another object"
+	restored.UID = "2"
+	inForce := *restored.DeepCopy()
+	inForce.Status.Stage = policyv1alpha1.StageActive
 	unmarked := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
-	unmarked.UID = "3"
+	delete(unmarked.Annotations, policyv1alpha1.PromotedObjectAnnotation)
 	restoredUnmarked := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{})
-	restoredUnmarked.UID = "4"
+	delete(restoredUnmarked.Annotations, policyv1alpha1.PromotedObjectAnnotation)
 	for name, c := range map[string]struct {
 		objects  []client.Object
 		revision policyv1alpha1.PolicyRevision
 		want     bool
 	}{
-		"one whose label became active":                      {[]client.Object{files, &promoted}, promoted, true},
-		"one from a backup, which is in force by its number": {[]client.Object{&restored}, restored, false},
-		"one that an earlier version promoted":               {[]client.Object{&unmarked}, unmarked, true},
-		"one from a backup of an earlier version":            {[]client.Object{&restoredUnmarked}, restoredUnmarked, false},
+		"one whose label became active":                          {[]client.Object{files, &promoted}, promoted, true},
+		"one from a backup":                                      {[]client.Object{&restored}, restored, false},
+		"one from a backup that an earlier version put in force": {[]client.Object{&inForce}, inForce, true},
+		"one that an earlier version promoted":                   {[]client.Object{&unmarked}, unmarked, true},
+		"one from a backup of an earlier version":                {[]client.Object{&restoredUnmarked}, restoredUnmarked, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeader(t, c.objects...)
@@ -325,7 +328,8 @@ func TestOnlyWhatIsPromotedHereIsMarkedSo(t *testing.T) {
 			if err := l.api.Get(t.Context(), client.ObjectKeyFromObject(&c.revision), &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.PromotedHere() != c.want || r.Status.Stage != policyv1alpha1.StageActive {
+			marked := r.Annotations[policyv1alpha1.PromotedObjectAnnotation] == string(r.UID)
+			if r.PromotedHere() != c.want || marked != c.want || (r.Status.Stage == policyv1alpha1.StageActive) != c.want {
 				t.Errorf("promoted here %v, %s, %v", r.PromotedHere(), r.Status.Stage, r.Annotations)
 			}
 		})

@@ -24,6 +24,8 @@ import (
 // rule is who governs at one moment. It is immutable.
 type rule struct {
 	active *bundle.Bundle
+	// missing says why nothing governs; empty where active does.
+	missing string
 	// promotion is that which put the active one in force; 0 where none did.
 	promotion int64
 	canaries  []canaryRule
@@ -127,9 +129,14 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 	if len(errs) > 0 {
 		return errors.Join(errs...) // a rule with a hole in it would let servers move elsewhere
 	}
-	if next.promotion < before.promotion {
+	missing := policyv1alpha1.PromotionMissing(revisions)
+	switch {
+	case next.promotion < before.promotion:
 		// The revision in force has been deleted. It stays so, and the leader stores it again.
 		next.promotion, next.active = before.promotion, before.active
+	case missing != nil:
+		next = &rule{held: next.held, missing: rollout.Missing(missing.Name),
+			active: s.standIn(&policyv1alpha1.PolicyRevision{})}
 	}
 	slices.SortFunc(next.canaries, func(a, b canaryRule) int {
 		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.bundle.Revision.Name, b.bundle.Revision.Name))

@@ -6,6 +6,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -72,15 +73,17 @@ func (s *Store) Governing(server *v1alpha1.Server) *bundle.Bundle {
 // Shadows are the bundles that are evaluated beside whatever governs.
 func (s *Store) Shadows() []*bundle.Bundle { return s.rule.Load().shadows }
 
-// Held says that this engine refuses a revision, and why: nothing may move under it and nothing may be done. One that was
-// never asked for is not held. One that was refused stays held while content that was restored is tested. What was asked for before,
-// such as Governing, may be older than this answer: a bundle that StandsIn may decide nothing, whatever is answered here.
+// Held says that nothing may move under a revision and nothing may be done, and why: this engine refuses it, or nothing
+// governs at all. One that was refused stays held while restored content is tested. Governing may be older than this
+// answer: a bundle that StandsIn may decide nothing.
 func (s *Store) Held(name string) (why string, held bool) {
 	r := s.rule.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.trials[name]
 	switch {
+	case r.missing != "":
+		return r.missing, true
 	case t != nil && t.refused() != "":
 		return t.refused(), true
 	case r.active.StandsIn && r.active.Revision.Name == name, (t == nil || t.test == nil) && slices.Contains(r.held, name):
@@ -202,8 +205,14 @@ func (s *Store) IdentityRequired(server *v1alpha1.Server) (bool, error) {
 	return b.Settings.Wipe.Identity == bundle.IdentityProved, nil
 }
 
+// Missing says why nothing governs, so that nothing may be done to any machine; empty where a revision governs.
+func (s *Store) Missing() string { return s.rule.Load().missing }
+
 // asked is the revision that governs a server, or, before one does, the one that it is to come under.
 func (s *Store) asked(server *v1alpha1.Server) (string, *bundle.Bundle, error) {
+	if why := s.Missing(); why != "" {
+		return "", nil, errors.New(why)
+	}
 	if l := server.Status.Lifecycle; l != nil && l.Revision != "" {
 		b, loaded := s.Revision(l.Revision)
 		if !loaded {

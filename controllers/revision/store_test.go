@@ -5,7 +5,6 @@ package revision
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -43,10 +43,16 @@ func fleetVersion(t *testing.T, version string, promotion int64, status policyv1
 		t.Fatal(err)
 	}
 	if promotion > 0 {
-		r.Annotations = map[string]string{policyv1alpha1.PromotionAnnotation: strconv.FormatInt(promotion, 10)}
+		promotedAs(r, "1", promotion)
 	}
 	r.Status = status
 	return *r
+}
+
+// promotedAs gives a revision a UID, and a number that was given to that object here.
+func promotedAs(r *policyv1alpha1.PolicyRevision, uid types.UID, promotion int64) {
+	r.UID = uid
+	r.SetPromotion(promotion)
 }
 
 func storeOf(t *testing.T, refuses string) *Store {
@@ -77,6 +83,8 @@ func TestTheStoreFollowsWhatIsStored(t *testing.T) {
 	paused := *canary.DeepCopy()
 	paused.Canary.Paused = true
 	inRack := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"rack": "r1"}}}
+	restored := fleetVersion(t, "1.2.0", 9, policyv1alpha1.PolicyRevisionStatus{})
+	restored.UID = "9"
 	old := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
 	new1 := fleetVersion(t, "1.1.0", 2, policyv1alpha1.PolicyRevisionStatus{})
 	for _, step := range []struct {
@@ -97,7 +105,8 @@ func TestTheStoreFollowsWhatIsStored(t *testing.T) {
 		{"a canary is paused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, paused)}, "1.1.0", "1.1.0", 0, 4},
 		{"a canary is refused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "2.0.0", 0, canary)}, "1.1.0", "1.1.0", 0, 5},
 		{"a shadow", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, shadow)}, "1.1.0", "1.1.0", 1, 6},
-		{"one in force that is refused is held", []policyv1alpha1.PolicyRevision{fleetVersion(t, "2.0.0", 3, shadow)}, "2.0.0", "2.0.0", 0, 7},
+		{"what was promoted in another cluster changes nothing", []policyv1alpha1.PolicyRevision{new1, restored}, "1.1.0", "1.1.0", 0, 7},
+		{"one in force that is refused is held", []policyv1alpha1.PolicyRevision{fleetVersion(t, "2.0.0", 3, shadow)}, "2.0.0", "2.0.0", 0, 8},
 	} {
 		if err := s.follow(t.Context(), step.revisions); err != nil {
 			t.Fatal(err)
@@ -156,7 +165,10 @@ func TestADamagedRevisionIsMendedByARestore(t *testing.T) {
 				good.Annotations = nil
 			}
 			damaged := *good.DeepCopy()
-			good.UID, damaged.UID, damaged.Spec.Content = "2", "1", good.Spec.Content[:100]
+			damaged.Spec.Content = good.Spec.Content[:100]
+			if good.UID, damaged.UID = "2", "1"; use.Stage == "" {
+				promotedAs(&good, "2", 1)
+			}
 			scheme := runtime.NewScheme()
 			if err := policyv1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
@@ -179,7 +191,8 @@ func TestARestoredRevisionIsHeldUntilItIsTested(t *testing.T) {
 	s := storeOf(t, "")
 	good := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
 	damaged := *good.DeepCopy()
-	good.UID, damaged.UID, damaged.Spec.Content = "2", "1", good.Spec.Content[:100]
+	damaged.Spec.Content = good.Spec.Content[:100]
+	promotedAs(&good, "2", 1)
 	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{damaged}); err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +344,7 @@ func TestARefusedRevisionThatIsMadeAnewIsHeldUntilItIsTested(t *testing.T) {
 	s := storeOf(t, "1.0.0")
 	first := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
 	second := *first.DeepCopy()
-	first.UID, second.UID = "1", "2"
+	promotedAs(&second, "2", 1)
 	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{first}); err != nil {
 		t.Fatal(err)
 	}
@@ -348,5 +361,50 @@ func TestARefusedRevisionThatIsMadeAnewIsHeldUntilItIsTested(t *testing.T) {
 	}
 	if tests != 1 {
 		t.Errorf("it was tested %d times", tests)
+	}
+}
+
+// Nothing governs where a backup comes to a cluster in which no user promoted any revision: neither the built-in one nor what servers are
+// pinned to.
+func TestNothingGovernsWhileAPromotionIsMissing(t *testing.T) {
+	s := storeOf(t, "")
+	first := fleetVersion(t, "0.9.0", 1, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageEmbedded})
+	first.Spec.Source = nil
+	restored := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{})
+	restored.UID, restored.Spec.Source = "9", &policyv1alpha1.PolicySource{}
+	canary := fleetVersion(t, "1.1.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageCanary,
+		Canary: &policyv1alpha1.CanaryStatus{Percent: 100}})
+	promoted := *restored.DeepCopy()
+	promotedAs(&promoted, "9", 8)
+	upgraded := *restored.DeepCopy()
+	upgraded.Status.Stage = policyv1alpha1.StageActive
+	server := &v1alpha1.Server{Status: v1alpha1.ServerStatus{State: v1alpha1.StateCleanup,
+		Lifecycle: &v1alpha1.LifecycleStatus{Revision: first.Name}}}
+	for _, step := range []struct {
+		name      string
+		revisions []policyv1alpha1.PolicyRevision
+		active    string
+		missing   bool
+	}{
+		{"a first draft", []policyv1alpha1.PolicyRevision{first, fleetVersion(t, "1.2.0", 0, policyv1alpha1.PolicyRevisionStatus{})}, first.Name, false},
+		{"a backup after the manager", []policyv1alpha1.PolicyRevision{first, restored, canary}, "", true},
+		{"whose revision is promoted", []policyv1alpha1.PolicyRevision{first, promoted}, promoted.Name, false},
+		{"an upgrade over a restored head", []policyv1alpha1.PolicyRevision{first, upgraded}, promoted.Name, false},
+	} {
+		if step.active != promoted.Name || step.name == "an upgrade over a restored head" {
+			s = storeOf(t, "")
+			if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{first}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.follow(t.Context(), step.revisions); err != nil {
+			t.Fatal(err)
+		}
+		_, held := s.Held(first.Name)
+		_, erases := s.WipeDemands(server)
+		if got := s.Governing(server).Revision.Name; got != step.active || s.Active().Revision.Name != step.active ||
+			s.Active().StandsIn != step.missing || held != step.missing || (erases != nil) != step.missing || (s.Missing() != "") != step.missing {
+			t.Errorf("%s: %q governs, held %v, %v: %s", step.name, got, held, erases, s.Missing())
+		}
 	}
 }

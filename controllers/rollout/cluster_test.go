@@ -86,7 +86,22 @@ func (c *cluster) label(heads string) {
 }
 
 func (c *cluster) decide() Outcome {
-	return Decide(Look{Now: c.now, Embedded: c.embedded, Heads: c.heads, Revisions: c.revisions, Replicas: c.replicas})
+	return Decide(Look{Now: c.now, Embedded: c.embedded, Missing: c.missing(), Heads: c.heads, Revisions: c.revisions, Replicas: c.replicas})
+}
+
+// missing is what PromotionMissing finds among the revisions.
+func (c *cluster) missing() string {
+	found := &Revision{}
+	for i := range c.revisions {
+		r := &c.revisions[i]
+		if r.Promotion > 1 {
+			return ""
+		}
+		if r.Name != "default" && r.Elsewhere > found.Elsewhere {
+			found = r
+		}
+	}
+	return found.Name
 }
 
 // look decides and stores; a second look has nothing to add.
@@ -105,16 +120,16 @@ func (c *cluster) apply(o Outcome) {
 		r := c.revision(w.Revision)
 		r.Status = w.Status
 		if w.Promotion > 0 {
-			r.Promotion, r.Brought = w.Promotion, false
+			r.Promotion, r.Elsewhere = w.Promotion, 0
 		}
 	}
 }
 
-// loseStatus is what a restore from a backup without status does.
-func (c *cluster) loseStatus() {
+// restore is what a restore from a backup does to the revisions: other objects, without status.
+func (c *cluster) restore() {
 	for i := range c.revisions {
-		c.revisions[i].Status = policyv1alpha1.PolicyRevisionStatus{}
-		c.revisions[i].Brought = c.revisions[i].Promotion > 0
+		r := &c.revisions[i]
+		r.Status, r.Promotion, r.Elsewhere = policyv1alpha1.PolicyRevisionStatus{}, 0, max(r.Promotion, r.Elsewhere)
 	}
 }
 

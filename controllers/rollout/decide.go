@@ -21,7 +21,7 @@ type decision struct {
 	all []*subject
 	// live are the running managers.
 	live []*Replica
-	// inForce is what governs; nil where not even the built-in revision is stored yet.
+	// inForce is what governs; nil where a promotion is missing, and where not even the built-in revision is stored yet.
 	inForce *subject
 	again   time.Duration
 }
@@ -81,9 +81,12 @@ func Decide(l Look) Outcome {
 }
 
 // incumbent is the revision with the highest promotion that took effect; where none did, the built-in one that governs, or the
-// one of this manager.
+// one of this manager. There is none while a promotion is missing.
 func (d *decision) incumbent() *subject {
 	var found *subject
+	if d.Missing != "" {
+		return nil
+	}
 	for _, s := range d.all {
 		if s.Promotion > 0 && (found == nil || s.Promotion > found.Promotion) {
 			found = s
@@ -120,7 +123,7 @@ func (d *decision) numberBuiltIn() {
 
 // promote numbers the promotion that is asked for in this look. Of several that come at once the one in force stays if it
 // is among them, else the highest version is promoted; the others are in conflict. A revision in force that has lost its
-// status is among them.
+// status is among them, and so is the restored one whose promotion is missing: their labels came back with them.
 func (d *decision) promote() {
 	var asking []*subject
 	last := d.Last
@@ -128,14 +131,16 @@ func (d *decision) promote() {
 		if s.newcomer {
 			asking = append(asking, s)
 		}
-		last = max(last, s.st.Promotion)
+		last = max(last, s.st.Promotion, s.Elsewhere) // a former version compares both
 	}
 	if len(asking) == 0 {
 		return
 	}
 	winner := slices.MaxFunc(asking, compareVersions)
-	if in := d.inForce; in != nil && (in.newcomer || in.lost() && in.Name != d.Embedded) {
-		winner = in
+	for _, s := range d.all {
+		if s == d.inForce && (s.newcomer || s.lost() && s.Name != d.Embedded) || s.Name == d.Missing && s.lost() {
+			winner = s
+		}
 	}
 	for _, s := range asking {
 		s.conflict = s != winner || last >= policyv1alpha1.MaxPromotion // what is in force stays

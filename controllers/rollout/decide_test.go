@@ -101,35 +101,40 @@ func TestPromotion(t *testing.T) {
 			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
 		"the built-in bundle as a ConfigMap is promoted like any other": {
 			[]string{"1.0.0=Active", "1.0.0=Active default=Active"}, "default Active InForce, 1.0.0 Superseded Superseded"},
-		"a restore without status keeps what was in force": {
-			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "lose status"},
-			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
-		"a restore without status in which the ConfigMaps come one by one, the older first": {
-			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.0.0=Active", "1.0.0=Active 1.1.0=Active"},
-			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
-		"a restore with records in which the ConfigMaps come one by one, the older last": {
-			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+"},
-			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
-		"a promotion of what such a restore brought is one": {
-			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+",
+		"what was promoted elsewhere governs nothing, and nor does the built-in one": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "restore"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Superseded PromotionMissing"},
+		"also where the ConfigMaps come one by one, without records": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "restore", "1.0.0=Draft", "1.0.0=Draft 1.1.0=Draft"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Superseded PromotionMissing"},
+		"also where they come with the records of their activation": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "restore", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Superseded PromotionMissing"},
+		"a label that was there at the first look after it is no promotion": {
+			[]string{"1.0.0=Active 1.1.0=Active", "restore"}, builtIn + ", 1.0.0 Draft Conflict, 1.1.0 Superseded PromotionMissing"},
+		"until one of them is promoted here": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "restore", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+",
 				"1.0.0=Active~jane-3 1.1.0=Active~jane-2+"},
 			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
-		"a ConfigMap that is made after a restore, as by a revert in Git, is a promotion": {
-			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-3 1.1.0=Active~jane-2+"},
+		"or made anew, as by a revert in Git": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "restore", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-3 1.1.0=Active~jane-2+"},
 			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"or the built-in one is, by a ConfigMap": {
+			[]string{"1.0.0=Active", "", "restore", "default=Active~jane-3"}, "default Active InForce, 1.0.0 Superseded Superseded"},
+		"a draft, a shadow and a canary keep nothing from governing": {
+			[]string{"1.0.0=Draft 1.1.0=Shadow 2.0.0=Canary", "restore", "1.0.0=Draft 1.1.0=Shadow 2.0.0=Canary"},
+			"default Embedded InForce, 1.0.0 Draft NotPromoted, 1.1.0 Shadow NotPromoted, 2.0.0 Canary NotPromoted"},
 		"a ConfigMap that is restored where its revision was promoted here is a promotion": {
 			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.1.0=Active", "1.0.0=Active~jane-3+ 1.1.0=Active"},
 			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
-		"a restore without status promotes none that had lost": {
-			[]string{"1.0.0=Active 1.1.0=Active", "lose status"}, builtIn + ", 1.0.0 Draft Conflict, 1.1.0 Active InForce"},
 		"a promotion after a restore is one": {
-			[]string{"1.0.0=Active", "lose status", "1.0.0=Active 1.1.0=Active"}, builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+			[]string{"1.0.0=Active", "restore", "1.0.0=Active 1.1.0=Active"}, builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := newCluster(t)
 			for _, step := range c.steps {
-				if step == "lose status" {
-					world.loseStatus()
+				if step == "restore" {
+					world.restore()
 				} else {
 					world.label(step)
 				}

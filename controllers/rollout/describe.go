@@ -72,6 +72,9 @@ func (d *decision) describe(s *subject) {
 		d.recordTest(s, t)
 	}
 	status, reason, message := d.active(s)
+	if d.inForce == nil && d.Missing != "" {
+		reason, message = d.ungoverned(s, reason, message)
+	}
 	message += dropped(s.Dropped)
 	if s.note != "" {
 		message += "; " + s.note
@@ -140,6 +143,19 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return no, policyv1alpha1.ReasonSuperseded, message
 	}
 	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted(d.Embedded)
+}
+
+// ungoverned is the reason and the message of a revision while nothing governs.
+func (d *decision) ungoverned(s *subject, reason, message string) (newReason, words string) {
+	switch {
+	case s.awaits != "" || s.conflict:
+		return reason, message
+	case s.Name == d.Missing:
+		return policyv1alpha1.ReasonPromotionMissing, Missing(s.Name)
+	case reason == policyv1alpha1.ReasonSuperseded:
+		return reason, Missing(d.Missing)
+	}
+	return reason, message
 }
 
 // highest is the highest number of a promotion that is stored.

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -26,6 +27,11 @@ type Candidate struct {
 	// Refused says that this engine refuses the bundle, and Why.
 	Refused bool
 	Why     string
+}
+
+// IsNothing says that no revision governs at all: the stand-in for it has no name.
+func (c Candidate) IsNothing() bool {
+	return c.Bundle != nil && c.StandsIn && c.Bundle.Revision.Name == ""
 }
 
 // Takes is the bundle that a server in a state can come under, or the one that it cannot, because that dropped the state.
@@ -123,6 +129,10 @@ type Governance struct {
 
 // Governs says which revision governs a server, and what another one waits for. It is pure.
 func Governs(q Question) Governance {
+	if q.Active.IsNothing() {
+		return Governance{Unloaded: &engine.Halt{Cause: HaltPromotionMissing, Rule: "Revision", Message: q.Active.Why},
+			Observing: cmp.Or(q.Pinned.Bundle, q.Active.Bundle)}
+	}
 	target := q.Target
 	var asks Asks
 	if q.Revision == "" {
@@ -211,6 +221,15 @@ func (q Question) rested(target *bundle.Bundle) Governance {
 
 // HaltRevisionHeld is the cause of a halt under a revision that this engine refuses.
 const HaltRevisionHeld = engine.HaltCause(v1alpha1.ReasonRevisionHeld)
+
+// HaltPromotionMissing is the cause of a halt while nothing governs.
+const HaltPromotionMissing = engine.HaltCause(v1alpha1.ReasonPromotionMissing)
+
+// Missing says that nothing governs because of a restored revision, and what to do.
+func Missing(revision string) string {
+	return "no policy governs: " + revision + " was promoted in another cluster, and none was here. " +
+		"No server moves. Promote one: metalaw policy rollback --to " + revision
+}
 
 // maxWhy bounds the words of what refuses a revision.
 const maxWhy = 1024

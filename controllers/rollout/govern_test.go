@@ -21,6 +21,7 @@ func TestWhichRevisionGovernsAServer(t *testing.T) {
 	}
 	refused := func(c Candidate) Candidate { c.Refused, c.Why = true, "no"; return c }
 	v1, v2, canary := named("v1"), named("v2"), named("canary")
+	nothing := Candidate{Bundle: &bundle.Bundle{StandsIn: true}, Refused: true, Why: "none was promoted here"}
 	for name, c := range map[string]struct {
 		q    Question
 		want string
@@ -50,7 +51,12 @@ func TestWhichRevisionGovernsAServer(t *testing.T) {
 		"on its way, under a held one": {Question{State: "Cleanup", Revision: "v1", Pinned: refused(v1), Target: v2, Active: v2}, "halt RevisionHeld, then v2", Asks{}},
 		"under one that is lost": {Question{State: "Available", Revision: "v0", Target: v2, Active: v2, Lost: true},
 			"halt UnknownState, then v2, lost", Asks{}},
-		"where the other drops its state": {Question{State: "Strange", Revision: "v1", Pinned: v1, Target: v2, Active: v2}, "v1, dropped by v2", Asks{}},
+		"while nothing governs, on its way": {Question{State: "Cleanup", Revision: "v1", Pinned: v1, Target: nothing, Active: nothing},
+			"halt PromotionMissing", Asks{}},
+		"while nothing governs, at rest, in its turn": {Question{State: "Available", Revision: "v1", Pinned: v1, Target: canary, Active: nothing,
+			Answers: true, Grants: Grants{Place: Granted, Turn: Granted}}, "halt PromotionMissing", Asks{}},
+		"while nothing governs, a new server": {Question{Target: nothing, Active: nothing}, "halt PromotionMissing", Asks{}},
+		"where the other drops its state":     {Question{State: "Strange", Revision: "v1", Pinned: v1, Target: v2, Active: v2}, "v1, dropped by v2", Asks{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Governs(c.q)

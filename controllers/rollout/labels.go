@@ -141,7 +141,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 		return
 	}
 	s.note = ""
-	// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
+	// A revision that was promoted and has no status came back, by a restore: its label is no news.
 	if asks != nil && !s.lost() {
 		s.newcomer, s.head = true, asks
 	}
@@ -159,9 +159,9 @@ func asked(prior, now policyv1alpha1.LabelledHead) bool {
 }
 
 // cameBack says that a ConfigMap was restored together with a revision that has its number from the backup: its label tells of a promotion
-// that the number tells of already, so that the order in which a backup comes back puts nothing else in force.
+// in another cluster, so that a backup puts nothing in force.
 func (s *subject) cameBack(h *Head, known bool) bool {
-	return s.Brought && !known && strings.HasSuffix(h.ActivatedBy, policyv1alpha1.ActivationRestored)
+	return s.Elsewhere > 0 && !known && strings.HasSuffix(h.ActivatedBy, policyv1alpha1.ActivationRestored)
 }
 
 // better says that the label of a ConfigMap counts rather than that which was found so far: the one that asks for more, else
@@ -177,5 +177,5 @@ func (s *subject) better(h *Head) bool {
 	return h.Name < than.Name
 }
 
-// lost says that a revision took effect once and has no status, as after a restore.
-func (s *subject) lost() bool { return s.Promotion > 0 && s.Status.Stage == "" }
+// lost says that a revision took effect once, here or elsewhere, and has no status, as after a restore.
+func (s *subject) lost() bool { return max(s.Promotion, s.Elsewhere) > 0 && s.Status.Stage == "" }

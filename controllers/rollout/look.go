@@ -17,7 +17,9 @@ type Look struct {
 	// Embedded is the revision built into this manager.
 	Embedded string
 	// Last is the highest promotion that this manager has seen in force, also of a revision that is gone.
-	Last      int64
+	Last int64
+	// Missing is the restored revision for which nothing governs (PromotionMissing of the API); empty where none is.
+	Missing   string
 	Heads     []Head
 	Revisions []Revision
 	Replicas  []Replica
@@ -46,10 +48,9 @@ type Revision struct {
 	Name, Bundle, Version, Digest string
 	Generation                    int64
 	CreatedAt                     time.Time
-	// Promotion is that which took effect; 0 where none did. Brought says that it came from a backup with the revision.
-	Promotion int64
-	Brought   bool
-	Status    policyv1alpha1.PolicyRevisionStatus
+	// Promotion is that which took effect here; 0 where none did. Elsewhere is that which came from a backup.
+	Promotion, Elsewhere int64
+	Status               policyv1alpha1.PolicyRevisionStatus
 	// Test is what this manager makes of the content; nil where it has not looked.
 	Test *Test
 	// Servers is how many are pinned to it; Troubles is what was counted of them since the canary began.
@@ -103,7 +104,7 @@ func (r *Replica) live(now time.Time) bool { return r.RenewedAt.Add(r.Lasts).Aft
 
 // Outcome is what is to be written, in this order.
 type Outcome struct {
-	// InForce is the revision that newly adopting servers come under.
+	// InForce is the revision that newly adopting servers come under; empty where nothing governs.
 	InForce string
 	Writes  []Write
 	// Obsolete are the revisions that are to be deleted after that.

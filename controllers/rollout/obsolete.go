@@ -24,7 +24,8 @@ const (
 // obsolete lists the revisions that nothing uses and that nobody is likely to go back to, the oldest of each bundle.
 func (d *decision) obsolete() []string {
 	byPromotion := slices.Clone(d.all)
-	slices.SortFunc(byPromotion, func(a, b *subject) int { return cmp.Compare(b.st.Promotion, a.st.Promotion) })
+	number := func(s *subject) int64 { return max(s.st.Promotion, s.Elsewhere) }
+	slices.SortFunc(byPromotion, func(a, b *subject) int { return cmp.Compare(number(b), number(a)) })
 	last := byPromotion[:min(len(byPromotion), keptPromotions)]
 	byAge := slices.Clone(d.all)
 	slices.SortFunc(byAge, func(a, b *subject) int {
@@ -37,7 +38,7 @@ func (d *decision) obsolete() []string {
 		if younger[s.Bundle] <= keptOfBundle {
 			continue
 		}
-		if promoted := s.st.Promotion > 0 && slices.Contains(last, s); !promoted && !d.used(s) {
+		if promoted := number(s) > 0 && slices.Contains(last, s); !promoted && !d.used(s) {
 			names = append(names, s.Name)
 		}
 	}
@@ -59,6 +60,7 @@ func (d *decision) used(s *subject) bool {
 
 // governing says that somebody is governed by a revision, is about to be or was at the last look, or that it is evaluated.
 func (d *decision) governing(s *subject) bool {
-	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 ||
+	return s == d.inForce || s.Name == d.Embedded || s.Name == d.Missing || s.pending ||
+		s.Servers > 0 || s.Status.Servers > 0 ||
 		governs(s.st.Stage) || governs(s.Status.Stage) || asks(s.st.LabelledStage)
 }

@@ -66,7 +66,7 @@ func (d *decision) governed(s *subject) bool {
 	was := s.Status.Stage
 	governed := was == policyv1alpha1.StageEmbedded || was == policyv1alpha1.StageActive || was == policyv1alpha1.StageSuperseded
 	overtaken := s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.pending && !s.conflict
-	return governed || overtaken || s.Promotion > 0 || s.promoted
+	return governed || overtaken || max(s.Promotion, s.Elsewhere) > 0 || s.promoted
 }
 
 // builtIn says that a revision in force was built into a manager, this one or a former one, and that no ConfigMap ever held it.

@@ -79,6 +79,11 @@ func (r *Registry) held(ctx context.Context, server *metalv1alpha1.Server) *refu
 	if r.options.ObserveOnly {
 		return r.heldBack("the manager runs to observe only")
 	}
+	if ask := r.options.Ungoverned; ask != nil {
+		if why := ask(); why != "" {
+			return r.heldBack(why)
+		}
+	}
 	control := &policyv1alpha1.FleetControl{}
 	err := r.options.Live.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)
 	if client.IgnoreNotFound(err) != nil {

@@ -128,6 +128,8 @@ func TestAFreezeHoldsTheNextDiskBack(t *testing.T) {
 		"not once the breaker's trip is acknowledged": {control: tripped(func(c *policyv1alpha1.FleetControl) {
 			c.Spec.Breaker.AcknowledgedAt = &metav1.MicroTime{Time: start.Add(1)}
 		})},
+		"while no policy governs":              {change: func(o *Options) { o.Ungoverned = func() string { return "no policy governs" } }, says: "no policy governs"},
+		"not where one governs":                {change: func(o *Options) { o.Ungoverned = func() string { return "" } }},
 		"as a manager does that only observes": {change: func(o *Options) { o.ObserveOnly = true }, says: "observe only"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,6 +104,9 @@ type Options struct {
 	// IdentityRequired says whether a machine must be proved before a disk of it is erased. Nil requires it of none.
 	IdentityRequired IdentityRequired
 
+	// Ungoverned says why no policy governs, so that no agent begins to erase a disk; empty where one does.
+	// Nil says that one does.
+	Ungoverned func() string
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool
 	// HeldRetry is when an agent asks again that may not begin a disk for now, in whole seconds; zero means as often as it

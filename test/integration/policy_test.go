@@ -152,22 +152,20 @@ var _ = Describe("the rollout of policies", func() {
 		return all
 	}
 
-	It("keeps what was in force when a restore loses every status", func(ctx SpecContext) {
-		all := twoPromotions(ctx)
+	// restore creates the revisions as new objects, as from a backup: as an administrator, without status.
+	restore := func(ctx SpecContext, all policyv1alpha1.PolicyRevisionList) {
+		GinkgoHelper()
 		for i := range all.Items {
 			r := &all.Items[i]
-			Expect(admin.Delete(ctx, r)).To(Succeed())
+			if r.Spec.Source == nil {
+				continue // it is built in
+			}
 			r.ObjectMeta = metav1.ObjectMeta{Name: r.Name, Annotations: r.Annotations}
 			Expect(admin.Create(ctx, r)).To(Succeed())
 		}
-		m := newPolicyManager(ctx, nil)
-		Expect(m.governs()).To(Equal("0.9.0"))
-		m.start(ctx)
-		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
-		Consistently(m.governs).Should(Equal("0.9.0"))
-	})
+	}
 
-	It("keeps what was in force when ConfigMaps come back from a backup after their revisions, the older one last", func(ctx SpecContext) {
+	It("lets nothing govern after a restore until a revision is promoted, whether the backup or the manager comes first", func(ctx SpecContext) {
 		all := twoPromotions(ctx)
 		for i := range all.Items {
 			Expect(admin.Delete(ctx, &all.Items[i])).To(Succeed())
@@ -179,29 +177,47 @@ var _ = Describe("the rollout of policies", func() {
 		m := newPolicyManager(ctx, nil)
 		m.start(ctx)
 		Eventually(revisions(ctx)).Should(Equal("default Embedded InForce"))
-		for i := range all.Items {
-			r := &all.Items[i]
-			if r.Spec.Source == nil {
-				continue // it is built in
-			}
-			r.ObjectMeta = metav1.ObjectMeta{Name: r.Name, Annotations: r.Annotations}
-			Expect(admin.Create(ctx, r)).To(Succeed())
-		}
-		Eventually(m.governs).Should(Equal("0.9.0"))
-		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
+		restore(ctx, *all.DeepCopy())
+		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Superseded PromotionMissing, 1.0.0 Superseded Superseded"))
+		Eventually(m.store.Missing).Should(ContainSubstring("metalaw policy rollback --to " + revisionOf(ctx, "0.9.0").Name))
 		for _, cm := range heads {
 			cm.ObjectMeta = metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name, Labels: cm.Labels, Annotations: map[string]string{
 				policyv1alpha1.ActivatedByAnnotation: "jane sha256:0 2026-11-22T12:00:00Z" + policyv1alpha1.ActivationRestored}}
 			Expect(admin.Create(ctx, cm)).To(Succeed())
 			Eventually(func() string { return revisionOf(ctx, strings.TrimPrefix(cm.Name, "fleet-")).Status.Head }).Should(Equal(cm.Name))
-			Consistently(m.governs).Should(Equal("0.9.0"))
+			Consistently(m.store.Missing).ShouldNot(BeEmpty())
 		}
 
-		By("promoting one of them after that, as ever")
-		label(ctx, "1.0.0", "shadow")
-		Eventually(m.governs).Should(Equal("0.9.0, shadow 1.0.0"))
-		label(ctx, "1.0.0", "active")
-		Eventually(m.governs).Should(Equal("1.0.0"))
+		By("restarting the manager")
+		m.stop()
+		m = newPolicyManager(ctx, nil)
+		Expect(m.store.Missing()).NotTo(BeEmpty())
+		m.start(ctx)
+
+		By("promoting one of them, as ever")
+		label(ctx, "0.9.0", "shadow")
+		label(ctx, "0.9.0", "active")
+		Eventually(m.governs).Should(Equal("0.9.0"))
+		Eventually(m.store.Missing).Should(BeEmpty())
+		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
+	})
+
+	It("keeps a restored revision in force that an earlier version had in force", func(ctx SpecContext) {
+		all := twoPromotions(ctx)
+		for i := range all.Items {
+			if r := all.Items[i].DeepCopy(); r.Spec.Source != nil {
+				Expect(admin.Delete(ctx, r)).To(Succeed())
+			}
+		}
+		restore(ctx, *all.DeepCopy())
+		r := revisionOf(ctx, "0.9.0")
+		r.Status.Stage = policyv1alpha1.StageActive // as an earlier version wrote it
+		Expect(admin.Status().Update(ctx, r)).To(Succeed())
+		m := newPolicyManager(ctx, nil)
+		Expect(m.governs()).To(Equal("0.9.0"))
+		m.start(ctx)
+		Eventually(func() string { return revisionOf(ctx, "0.9.0").Annotations[policyv1alpha1.PromotedObjectAnnotation] }).Should(Equal(string(r.UID)))
+		Consistently(m.governs).Should(Equal("0.9.0"))
 	})
 
 	It("has a canary govern the servers in its scope until it costs too much", func(ctx SpecContext) {

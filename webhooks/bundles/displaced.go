@@ -11,10 +11,10 @@ import (
 )
 
 // displaced are the revisions of bundles with other names from which a head takes servers: all of them as active, those in its scope as a
-// canary. That is what is in force, and a promotion that waits for a manager, which an activation overtakes. What is built in and was
+// canary. That is what is in force, and a promotion that waits for a manager or is missing. What is built in and was
 // promoted by no user gives way to the first bundle that comes.
 func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.PolicyRevision {
-	promoted := lastPromoted(all)
+	promoted, missing := lastPromoted(all), policyv1alpha1.PromotionMissing(all)
 	var found []*policyv1alpha1.PolicyRevision
 	isOwn := slices.ContainsFunc(all, func(r policyv1alpha1.PolicyRevision) bool {
 		return use(&r, promoted) == useInForce && r.Spec.Bundle == is.name
@@ -22,7 +22,7 @@ func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.
 	for i := range all {
 		r := &all[i]
 		// A user who may activate what is in force needs no other right to stay so, or to go back.
-		governs := use(r, promoted) == useInForce || r.AwaitsReplicas() && !isOwn
+		governs := use(r, promoted) == useInForce || r.AwaitsReplicas() && !isOwn || missing != nil && r.Name == missing.Name
 		if governs && !builtIn(r) && r.Spec.Bundle != is.name {
 			found = append(found, r)
 		}

@@ -29,8 +29,6 @@ type revisionFacts struct {
 	server string
 	// restored is what there is where one is restored.
 	restored restoredInto
-	// mayNotDisplace is the bundle that gives way to a restored one, and that the user may not activate; empty where there is none.
-	mayNotDisplace string
 }
 
 // JudgeRevision answers for what people do to a PolicyRevision.
@@ -67,8 +65,7 @@ func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha
 	}
 	if c.Created() {
 		f.restored = restoredAmong(all, r, l.Bundles.Active().Revision.Name)
-		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.User, all, r.Spec.Bundle, f.restored.displaces)
-		return f, err
+		return f, nil
 	}
 	f.use = use(r, lastPromoted(all))
 	servers, err := l.servers(ctx)

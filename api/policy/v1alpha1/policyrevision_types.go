@@ -133,6 +133,9 @@ const (
 	ReasonAwaitingReplicas = "AwaitingReplicas"
 	// ReasonRevisionHeld: this version of the manager refuses the revision; nothing moves under it and nothing is done.
 	ReasonRevisionHeld = "RevisionHeld"
+	// ReasonPromotionMissing: the revision was promoted in another cluster and restored here, and none was promoted
+	// here: nothing governs.
+	ReasonPromotionMissing = "PromotionMissing"
 )
 
 // Reasons of events on the ConfigMap of a bundle.

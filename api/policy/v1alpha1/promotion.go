@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxPromotion is the highest number that a promotion may have, and MaxRestoredPromotion the highest that somebody may bring
-// into force from a backup: more than anybody counts, and with room for all that follow. What comes back below the number in force
-// may have any.
+// MaxPromotion is the highest number that a promotion may have. MaxRestoredPromotion is the highest that a user may bring
+// back from a backup, with room for all that follow. A revision that comes back below the number in force may have any.
 const (
 	MaxPromotion         = 1 << 53
 	MaxRestoredPromotion = 1 << 40
@@ -37,10 +36,23 @@ func (r *PolicyRevision) SetPromotion(n int64) {
 	}
 }
 
-// PromotedHere says that this very object was promoted, and did not bring its number from a backup.
+// PromotedHere says that this very object was promoted, and did not bring its number from a backup. A revision that a
+// manager had in force counts: an earlier version put restored ones in force. Only managers write a status.
 func (r *PolicyRevision) PromotedHere() bool {
-	return r.Promotion() > 0 && r.UID != "" && r.Annotations[PromotedObjectAnnotation] == string(r.UID)
+	mark, marked := r.Annotations[PromotedObjectAnnotation]
+	switch {
+	case r.Promotion() == 0:
+		return false
+	case r.Status.Stage == StageActive, r.Status.Stage == StageEmbedded:
+		return true
+	case marked:
+		return mark != "" && mark == string(r.UID)
+	}
+	return r.Status.Stage != ""
 }
+
+// builtInFirst says that the number is the first one, which a manager gives to its built-in revision by itself.
+func (r *PolicyRevision) builtInFirst() bool { return r.Spec.Source == nil && r.Promotion() == 1 }
 
 // AwaitsReplicas says that the promotion of a revision is asked for and waits until every manager has compiled it.
 func (r *PolicyRevision) AwaitsReplicas() bool {
@@ -73,14 +85,31 @@ func (c *CanaryStatus) Cost() string {
 	return fmt.Sprintf("%d servers were halted under it%s and %d entered Error%s", c.Halts, budget(c.MaxHalts), c.Errors, budget(c.MaxErrors))
 }
 
-// InForce is the revision with the highest promotion, which tells what is in force also where every status was lost; nil
-// where none was promoted. Of two with the same number, which only a restore makes, it is that whose name comes first.
+// InForce is the revision with the highest promotion of those that were promoted here; nil where none was, and where
+// PromotionMissing finds one. Of two with the same number it is that whose name comes first.
 func InForce(revisions []PolicyRevision) *PolicyRevision {
-	var found *PolicyRevision
+	if PromotionMissing(revisions) != nil {
+		return nil
+	}
+	return highest(revisions, (*PolicyRevision).PromotedHere)
+}
+
+// PromotionMissing is the restored revision for which nothing governs: another cluster promoted it, and none was promoted
+// here. The built-in policy would erase disks that the site's own excuses, so a user has to say which of them governs.
+func PromotionMissing(revisions []PolicyRevision) *PolicyRevision {
+	chosen := func(r *PolicyRevision) bool { return r.PromotedHere() && !r.builtInFirst() }
+	if highest(revisions, chosen) != nil {
+		return nil
+	}
+	return highest(revisions, func(r *PolicyRevision) bool { return !r.PromotedHere() && !r.builtInFirst() })
+}
+
+// highest is the revision with the highest promotion of those that count; nil where none does.
+func highest(revisions []PolicyRevision, counts func(*PolicyRevision) bool) (found *PolicyRevision) {
 	for i := range revisions {
 		r := &revisions[i]
 		n := r.Promotion()
-		if n > 0 && (found == nil || n > found.Promotion() || n == found.Promotion() && r.Name < found.Name) {
+		if n > 0 && counts(r) && (found == nil || n > found.Promotion() || n == found.Promotion() && r.Name < found.Name) {
 			found = r
 		}
 	}

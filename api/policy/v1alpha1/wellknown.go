@@ -39,7 +39,7 @@ const MaxShadows = 8
 func Stages() []string { return []string{LabelDraft, LabelShadow, LabelCanary, LabelActive} }
 
 // PromotionAnnotation is written by the manager on a PolicyRevision: the number of the promotion by which it came into
-// force. That with the highest number is in force; as an annotation it outlives a restore without status.
+// force. Of those promoted here the one with the highest number is in force.
 const PromotionAnnotation = "policy.metalaw.dev/promotion"
 
 // PromotedObjectAnnotation is written by the manager together with the number of a promotion: the UID of the PolicyRevision. One that

@@ -101,6 +101,8 @@ func revisionOf(r *policyv1alpha1.PolicyRevision, servers int) Revision {
 		one.Needs = "is a canary that paused itself"
 	case one.Reason == policyv1alpha1.ReasonRevisionHeld && servers > 0:
 		one.Needs = "is refused by this manager and governs servers"
+	case one.Reason == policyv1alpha1.ReasonPromotionMissing:
+		one.Needs = "was promoted in another cluster, and nothing governs until a revision is promoted here"
 	case r.AwaitsReplicas() && r.IsRefused():
 		one.Needs = "waits, because a manager refuses it"
 	}

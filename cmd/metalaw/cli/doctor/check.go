@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -79,6 +80,9 @@ type view struct {
 
 	identities    identityState
 	identitiesErr error
+
+	revisions    []policyv1alpha1.PolicyRevision
+	revisionsErr error
 }
 
 // checks are all checks, in the order in which trouble is looked for.
@@ -86,7 +90,7 @@ var checks = []func(view) finding{
 	checkDefinitions, checkManager, checkRights, checkCertificate, checkAdmission, checkBootService, checkBMCs, checkEncryption,
 	checkCredentialUse,
 	checkMaintenances, checkForeignMaintenances, checkMaintenanceLabels, checkRestored, checkIdentities,
-	checkHidden, checkProtections,
+	checkHidden, checkProtections, checkPromotion,
 }
 
 // judge makes every check.

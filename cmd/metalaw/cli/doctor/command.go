@@ -26,7 +26,8 @@ func Command() *cobra.Command {
 			"and whether the API server encrypts BMCSecrets. It lists the subjects that may write " +
 			"where a password goes and lack the right. It shows which maintenances a manager with --maintenance=on would act on, " +
 			"which wait for adoption, and which servers another program holds. It lists servers with storage that no disk shows, and which " +
-			"protections of wipes the revisions in force lack. It stores nothing: admission is asked by a dry run. " +
+			"protections of wipes the revisions in force lack, and says whether a policy governs. " +
+			"It stores nothing: admission is asked by a dry run. " +
 			"What your rights do not show is reported as unknown.\n\n" +
 			"Exit codes: 0 nothing failed. 1 a check failed, or something is missing. 2 no check could be made, " +
 			"because the " +

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/config/crd"
 	"github.com/metalaw/metalaw/config/rbac"
@@ -65,6 +66,9 @@ func (r reader) read(ctx context.Context, now time.Time) view {
 	v.maintenance, v.maintenanceErr = r.maintenances(ctx)
 	v.protections, v.protectionsErr = r.protections(ctx, v.maintenance.servers)
 	v.identities, v.identitiesErr = r.identities(ctx)
+	var revisions policyv1alpha1.PolicyRevisionList
+	v.revisionsErr = r.List(ctx, &revisions)
+	v.revisions = revisions.Items
 	return v
 }
 

@@ -121,7 +121,8 @@ metadata:
 func revision(name, number string) policyv1alpha1.PolicyRevision {
 	r := policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if number != "" {
-		r.Annotations = map[string]string{policyv1alpha1.PromotionAnnotation: number}
+		r.UID = "here"
+		r.Annotations = map[string]string{policyv1alpha1.PromotionAnnotation: number, policyv1alpha1.PromotedObjectAnnotation: string(r.UID)}
 	}
 	return r
 }

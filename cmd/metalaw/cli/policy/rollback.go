@@ -111,6 +111,10 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 		}
 		return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists them", name)
 	}
+	if missing := policyv1alpha1.PromotionMissing(all); missing != nil {
+		return nil, fmt.Errorf("no revision is in force: those of a backup were promoted in another cluster; "+
+			"--to %s promotes the one that was in force there, and `metalaw policy history` lists the others", missing.Name)
+	}
 	if len(all) == 0 || promotion(&all[0]) == 0 {
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}

@@ -36,7 +36,7 @@ func ExplainCommand(flags *access.Flags) *cobra.Command {
 			"operation, the power request, the revision that governs the server, marks and retries. It also shows freezes, budgets and " +
 			"the last moves.\n\n" +
 			"It shows each rule that leads out of the state, with the names that the rule asks for and their values. The command does " +
-			"not ask the BMC: what only the BMC can tell is unknown here.\n\n" +
+			"not ask the BMC: a rule may depend on what the BMC says, and then it is told so.\n\n" +
 			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
 			"Exit codes: 0 explained. 1 the server or the cluster could not be read. 2 the command line makes no sense.",
 		Example: "  {{.}} explain server node-1\n  {{.}} explain server node-1 -o json",

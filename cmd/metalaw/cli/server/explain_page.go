@@ -159,23 +159,26 @@ func (e *explanation) rules(t *terminal.Terminal) {
 	t.Table([]string{"RULE", "TO", "NOW", "WHEN"}, lists.Map(e.Rules, func(w *wayOut) []string { return []string{w.Rule, w.To, w.now(), w.words()} }))
 }
 
+// asksBMC stands for what depends on what the BMC says, which this command does not ask.
+const asksBMC = "depends on the BMC"
+
 // now says in a word whether the rule matches.
 func (w wayOut) now() string {
 	if w.Is == ruleWaits {
 		return "waits " + w.Remaining.Round(time.Second).String()
 	}
-	return map[string]string{ruleMatches: "yes", ruleClosed: "no", ruleBehind: "another first", ruleUnknown: "unknown here"}[w.Is]
+	return map[string]string{ruleMatches: "yes", ruleClosed: "no", ruleBehind: "another first", ruleUnknown: asksBMC}[w.Is]
 }
 
 // words are what the rule asks for, and what is so.
 func (w wayOut) words() string {
 	var is []string
 	for _, name := range slices.Sorted(maps.Keys(w.Atoms)) {
-		value := w.Atoms[name]
-		if value == ruleUnknown {
-			value = "unknown here"
+		if value := w.Atoms[name]; value == ruleUnknown {
+			is = append(is, name+" "+asksBMC)
+		} else {
+			is = append(is, name+" is "+value)
 		}
-		is = append(is, name+" is "+value)
 	}
 	words := w.When
 	if w.After != "" {

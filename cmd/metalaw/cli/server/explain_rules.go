@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +30,7 @@ const (
 	ruleMatches = "matches"
 	// ruleClosed: it does not match, whatever the BMC says.
 	ruleClosed = "closed"
-	// ruleUnknown: what is not known here decides.
+	// ruleUnknown: it depends on what the BMC says.
 	ruleUnknown = "unknown"
 	// ruleWaits: its time has not come.
 	ruleWaits = "waits"
@@ -84,39 +83,33 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 	clock := policies.EstimatedClock(s, now)
 	at := policies.Instant{Now: now, Counted: clock}
 	counted, _ := policies.CountedTime(l, at, policies.Outage{}, stopped, reason)
-	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, CountedNow: clock, Counted: counted,
-		Settings: b.Settings})
-	if err != nil {
+	o := policies.Observation{Server: s, Now: now, CountedNow: clock, Counted: counted, Settings: b.Settings}
+	if seen, err := e.observe(ctx, c, &o); err != nil || !seen {
 		return err
 	}
-	e.Rules = waysOut(b.Lifecycle, all)
+	e.Rules = waysOut(b.Lifecycle, o)
 	e.Deadline = deadlineOf(e.Rules, counted, now, stopped, reason)
 	return nil
 }
 
-// observe reads the objects that facts are made of. What the reader may not see, and the BMC, which this command does not ask, is
-// replaced by all that it could be.
-func (e *explanation) observe(ctx context.Context, c client.Reader, o policies.Observation) ([]policies.Observation, error) {
-	all := vary([]policies.Observation{o}, readings(), func(o *policies.Observation, r policies.SystemReading) { o.System = r })
-	claims, err := stored(ctx, c, e, access.ServerClaims, "the claim", claimsOf(o.Server), keys(o.Server.Spec.ServerClaimRef)...)
-	if err != nil {
-		return nil, err
-	}
-	all = vary(all, claims, func(o *policies.Observation, c *v1alpha1.ServerClaim) { o.Claim = c })
-	boots, err := stored(ctx, c, e, bootConfigurations, "the boot configuration", boots(), keys(o.Server.Spec.BootConfigurationRef)...)
-	if err != nil {
-		return nil, err
-	}
-	all = vary(all, boots, func(o *policies.Observation, b *v1alpha1.ServerBootConfiguration) { o.Boot = b })
+// observe reads the objects that facts are made of. It is false where the reader may not see one of them.
+func (e *explanation) observe(ctx context.Context, c client.Reader, o *policies.Observation) (seen bool, err error) {
 	var machine []types.NamespacedName
 	for _, name := range uuids.Spellings(o.Server.Spec.SystemUUID) {
 		machine = append(machine, types.NamespacedName{Name: name})
 	}
-	inventories, err := stored(ctx, c, e, access.Inventories, "what the machine reported", inventories(o.Server.Status.Lifecycle.Entry), machine...)
-	if err != nil {
-		return nil, err
+	var claimed, booted, reported bool
+	o.Claim, claimed, err = stored[v1alpha1.ServerClaim](ctx, c, e, access.ServerClaims, "the claim",
+		keys(o.Server.Spec.ServerClaimRef))
+	if err == nil {
+		o.Boot, booted, err = stored[v1alpha1.ServerBootConfiguration](ctx, c, e, bootConfigurations,
+			"the boot configuration", keys(o.Server.Spec.BootConfigurationRef))
 	}
-	return vary(all, inventories, func(o *policies.Observation, i *policyv1alpha1.ServerInventory) { o.Inventory = i }), nil
+	if err == nil {
+		o.Inventory, reported, err = stored[policyv1alpha1.ServerInventory](ctx, c, e, access.Inventories,
+			"what the machine reported", machine)
+	}
+	return claimed && booted && reported, err
 }
 
 // keys is the name of the object that a server refers to; none where it refers to none.
@@ -127,38 +120,28 @@ func keys(ref *v1alpha1.ObjectReference) []types.NamespacedName {
 	return []types.NamespacedName{{Namespace: ref.Namespace, Name: ref.Name}}
 }
 
-// stored reads the object that has one of some names: it alone, or nil where none does. Where the reader may not see it, that is nil or one
-// of those that it could be.
+// stored reads the object that has one of some names; nil where none does. It is false where the reader may not see it.
 func stored[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, c client.Reader, e *explanation, resource, what string, could []P, names ...types.NamespacedName) ([]P, error) {
+}](
+	ctx context.Context, c client.Reader, e *explanation, resource, what string, names []types.NamespacedName,
+) (P, bool, error) {
 	for _, name := range names {
 		found := P(new(T))
 		err := c.Get(ctx, name, found)
 		switch {
 		case err == nil:
-			return []P{found}, nil
+			return found, true, nil
 		case !apierrors.IsNotFound(err):
-			err = access.Missing(&e.Notes, err, "get", resource, "you cannot see "+what+", so what the rules ask of it is unknown here")
-			return append(could, nil), err
+			return nil, false, access.Missing(&e.Notes, err, "get", resource,
+				"you cannot see "+what+", so no rules can be shown")
 		}
 	}
-	return []P{nil}, nil
+	return nil, true, nil
 }
 
-// vary combines each observation with each of what one part of it could be.
-func vary[T any](all []policies.Observation, each []T, set func(*policies.Observation, T)) []policies.Observation {
-	var varied []policies.Observation
-	for _, o := range all {
-		for _, one := range each {
-			set(&o, one)
-			varied = append(varied, o)
-		}
-	}
-	return varied
-}
-
+// readings are the words that the BMC, which this command does not ask, may have.
 func readings() []policies.SystemReading {
 	all := []policies.SystemReading{{}, {Reachable: true, Identity: policies.IdentityOther}}
 	for _, power := range []string{"On", "Off", "PoweringOn", "PoweringOff", "Unknown"} {
@@ -172,53 +155,11 @@ func readings() []policies.SystemReading {
 	return all
 }
 
-func claimsOf(s *v1alpha1.Server) []*v1alpha1.ServerClaim {
-	ref := s.Spec.ServerClaimRef
-	if ref == nil {
-		return nil
-	}
-	var all []*v1alpha1.ServerClaim
-	for _, power := range []v1alpha1.Power{"", v1alpha1.PowerOn, v1alpha1.PowerOff} {
-		one := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name,
-			UID: types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation])}}
-		if power != "" { // it names the server as well
-			one.Spec.Power, one.Spec.ServerRef = power, &corev1.LocalObjectReference{Name: s.Name}
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-func boots() []*v1alpha1.ServerBootConfiguration {
-	var all []*v1alpha1.ServerBootConfiguration
-	for _, purpose := range []string{v1alpha1.BootPurposeProbe, v1alpha1.BootPurposeWipe, v1alpha1.BootPurposeClaim} {
-		for _, state := range []v1alpha1.ServerBootConfigurationState{v1alpha1.ServerBootConfigurationStatePending,
-			v1alpha1.ServerBootConfigurationStateReady, v1alpha1.ServerBootConfigurationStateError} {
-			one := &v1alpha1.ServerBootConfiguration{}
-			metav1.SetMetaDataAnnotation(&one.ObjectMeta, v1alpha1.BootPurposeAnnotation, purpose)
-			one.Status.State = state
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// inventories are what a machine could have reported in an entry.
-func inventories(entry int64) []*policyv1alpha1.ServerInventory {
-	report := &policyv1alpha1.ProbeReport{Entry: entry}
-	all := []*policyv1alpha1.ServerInventory{{Report: report}}
-	for _, state := range []policyv1alpha1.WipeState{policyv1alpha1.WipeRunning, policyv1alpha1.WipeVerified, policyv1alpha1.WipeFailed} {
-		wipe := &policyv1alpha1.WipeReport{Entry: entry, State: state, UpdatedAt: metav1.NowMicro()}
-		all = append(all, &policyv1alpha1.ServerInventory{Wipe: wipe}, &policyv1alpha1.ServerInventory{Wipe: wipe, Report: report})
-	}
-	return all
-}
-
-// waysOut asks the policy under all that is possible. What is the same each time is known.
-func waysOut(l *lifecycle.Lifecycle, all []policies.Observation) []wayOut {
+// waysOut asks the policy under all that the BMC may say. What is the same each time is known.
+func waysOut(l *lifecycle.Lifecycle, o policies.Observation) []wayOut {
 	found := map[string]*wayOut{}
-	for i := range all {
-		for _, step := range l.Explain(all[i].Facts()).Trace {
+	for _, o.System = range readings() {
+		for _, step := range l.Explain(o.Facts()).Trace {
 			if step.Kind != "exit" && step.Kind != "interrupt" {
 				continue
 			}
@@ -230,7 +171,7 @@ func waysOut(l *lifecycle.Lifecycle, all []policies.Observation) []wayOut {
 	}
 	ways := []wayOut{}
 	for _, edge := range l.Edges() {
-		if string(edge.From) != string(all[0].Server.Status.State) {
+		if string(edge.From) != string(o.Server.Status.State) {
 			continue
 		}
 		w := wayOut{Is: ruleBehind}

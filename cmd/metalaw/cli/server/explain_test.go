@@ -214,24 +214,17 @@ WHEN      FROM      TO        RULE
 			[]string{"ServerClaim", "FleetControl", "ServerInventory"}, `Server node-1 is Initial since 5m (Free)
 
 It means:    Finding its place.
-Until:       Late moves it to Busy at 2026-01-31T12:10:00Z, in 10m0s; 5m0s count so far
 Policy:      small-1
 Marks:       Managed
 Entry:       4; 0 retries since the last rest
-
-Ways out of Initial:
-RULE   TO     NOW            WHEN
-Held   Busy   unknown here   held && claimed (claimed is unknown here, held is true)
-Seen   Busy   unknown here   reported && poweredOff (poweredOff is unknown here, reported is unknown here)
-Late   Busy   waits 10m0s    after 15m0s
 
 Last moves:
 WHEN      FROM      TO        RULE
 5m ago    Busy      Initial   Free
 60m ago   Initial   Busy      Held
 note: you cannot see which freezes and budgets apply (forbidden: User "tina" cannot get resource "FleetControl" in API group "g" at the cluster scope; it takes the verb "get" on fleetcontrols.policy.metalaw.dev; the ClusterRole metalaw-fleet-viewer has it)
-note: you cannot see the claim, so what the rules ask of it is unknown here (forbidden: User "tina" cannot get resource "ServerClaim" in API group "g" at the cluster scope; it takes the verb "get" on serverclaims.metal.ironcore.dev; the ClusterRole metalaw-fleet-viewer has it)
-note: you cannot see what the machine reported, so what the rules ask of it is unknown here (forbidden: User "tina" cannot get resource "ServerInventory" in API group "g" at the cluster scope; it takes the verb "get" on serverinventories.policy.metalaw.dev; the ClusterRole metalaw-fleet-viewer has it)
+note: you cannot see the claim, so no rules can be shown (forbidden: User "tina" cannot get resource "ServerClaim" in API group "g" at the cluster scope; it takes the verb "get" on serverclaims.metal.ironcore.dev; the ClusterRole metalaw-fleet-viewer has it)
+note: you cannot see what the machine reported, so no rules can be shown (forbidden: User "tina" cannot get resource "ServerInventory" in API group "g" at the cluster scope; it takes the verb "get" on serverinventories.policy.metalaw.dev; the ClusterRole metalaw-fleet-viewer has it)
 `},
 		"whose rules the reader may not see": {[]client.Object{nodeIn("Initial"), aRevision(t)}, []string{"PolicyRevision"}, `Server node-1 is Initial since 5m (Free)
 
@@ -287,10 +280,10 @@ Marks:       Managed
 Entry:       4; 0 retries since the last rest
 
 Ways out of Initial:
-RULE   TO     NOW            WHEN
-Held   Busy   no             held && claimed (held is false)
-Seen   Busy   unknown here   reported && poweredOff (poweredOff is unknown here, reported is true)
-Late   Busy   waits 10m0s    after 15m0s
+RULE   TO     NOW                  WHEN
+Held   Busy   no                   held && claimed (held is false)
+Seen   Busy   depends on the BMC   reported && poweredOff (poweredOff depends on the BMC, reported is true)
+Late   Busy   waits 10m0s          after 15m0s
 
 Last moves:
 WHEN      FROM      TO        RULE
@@ -331,13 +324,13 @@ func TestAnExplanationInJSONHasListsEvenWhereTheyAreEmpty(t *testing.T) {
 }
 
 func TestARuleInJSONTellsTheValuesOfItsNames(t *testing.T) {
-	e, err := explain(t.Context(), reader(t, []string{"ServerClaim"}, nodeIn("Initial", claimedBy), aRevision(t)), "node-1", noon)
+	e, err := explain(t.Context(), reader(t, nil, nodeIn("Initial", claimedBy), aRevision(t), reported()), "node-1", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := json.Marshal(e.Rules)
-	want := `[{"rule":"Held","to":"Busy","when":"held \u0026\u0026 claimed","is":"unknown","atoms":{"claimed":"unknown","held":"true"}},` +
-		`{"rule":"Seen","to":"Busy","when":"reported \u0026\u0026 poweredOff","is":"closed","atoms":{"reported":"false"}},` +
+	want := `[{"rule":"Held","to":"Busy","when":"held \u0026\u0026 claimed","is":"closed","atoms":{"claimed":"false","held":"true"}},` +
+		`{"rule":"Seen","to":"Busy","when":"reported \u0026\u0026 poweredOff","is":"unknown","atoms":{"poweredOff":"unknown","reported":"true"}},` +
 		`{"rule":"Late","to":"Busy","after":"15m0s","is":"waits","remaining":"10m0s"}]`
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Error(diff, err)
