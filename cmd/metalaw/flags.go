@@ -26,6 +26,7 @@ type options struct {
 	healthAddress  string
 	leaderElect    bool
 	logLevel       string
+	gcPercent      int
 
 	webhooks      bool
 	webhookHost   string
@@ -53,6 +54,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run reconcilers only on the elected replica")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
+	f.IntVar(&o.gcPercent, "gc-percent", gcPercent, "how much the heap may grow until Go collects, in percent of what is in use: "+
+		"less takes less memory and more processor time; $GOGC overrides it")
 
 	f.BoolVar(&o.webhooks, "webhooks", true, "serve the admission webhooks")
 	f.StringVar(&o.webhookHost, "webhook-host", "", "address the webhooks listen on; empty is every address")

@@ -68,6 +68,7 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	ctrl.SetLogger(logger)
+	o.setCollector(os.Getenv(collectorVariable))
 	embedded, err := policies.Default()
 	if err != nil {
 		return err

@@ -184,6 +184,8 @@ func (o *options) validateMachines(p *usage.Problems) {
 	p.AddIf(o.PowerGrace <= 0, "power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
 	p.AddIf(o.AdoptionRate < 1, "adoption-rate", o.AdoptionRate, "no server would ever come under another policy",
 		"write a number from 1, such as 10")
+	p.AddIf(o.gcPercent < leastGCPercent, "gc-percent", o.gcPercent, "the manager would do little else than collect",
+		fmt.Sprintf("write a number from %d, such as %d", leastGCPercent, gcPercent))
 	p.AddIf(o.Workers < 1, "workers", o.Workers, "no server would be looked at", "write a number from 1, such as 16")
 }
 

@@ -55,6 +55,7 @@ func TestAFlagThatCannotBeUsedIsToldWithValueCauseAndRemedy(t *testing.T) {
 		"no workers":                         {[]string{"--workers=0"}, "--workers=0: no server would be looked at; write a number from 1, such as 16"},
 		"an adoption rate of nothing":        {[]string{"--adoption-rate=0"}, "--adoption-rate=0: no server would ever come under another policy; write a number from 1, such as 10"},
 		"fewer workers than none":            {[]string{"--workers=-3"}, "--workers=-3: no server would be looked at; write a number from 1, such as 16"},
+		"a collector that never rests":       {[]string{"--gc-percent=0"}, "--gc-percent=0: the manager would do little else than collect; write a number from 10, such as 50"},
 		"grants maintenances somehow":        {[]string{"--maintenance=maybe"}, "--maintenance=maybe: there is no such mode; write off, plan or on"},
 		"polls without a pause":              {[]string{"--steady-poll=0s"}, "--steady-poll=0s: BMCs cannot be read so often; write a duration of at least 1s, such as 3m"},
 		"polls back in time":                 {[]string{"--steady-poll=-5m"}, "--steady-poll=-5m0s: BMCs cannot be read so often; write a duration of at least 1s, such as 3m"},
