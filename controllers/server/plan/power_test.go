@@ -83,6 +83,12 @@ func overridden(s *Seen) { s.BMC.System.Boot.Enabled = "Once" }
 
 func recallsAsked(m *Memory) { m.Asked = noon }
 
+// recallsOn is what is remembered of a power-on that is asked for now.
+func recallsOn(m *Memory) {
+	m.Asked = noon
+	m.Boot, _, _ = boots.Watch{}.Look(onID, redfish.BootProgress{})
+}
+
 func TestAPowerOnIsPermittedThenRecordedAndAskedForOnceThatIsStored(t *testing.T) {
 	probe := booting(v1alpha1.BootPurposeProbe)
 	power1 := func(s *Seen) { s.Server.Status.Lifecycle.Marks = nil }
@@ -93,10 +99,7 @@ func TestAPowerOnIsPermittedThenRecordedAndAskedForOnceThatIsStored(t *testing.T
 		"of a machine that is off and prepared": {seenIn(v1alpha1.StateDiscovery, probe), want{
 			acts: []string{"permit power-on", "set", "remember", "remember", "set", askOn(network, " Inserted:false Overridden:false", "power-on")},
 			then: "waits WaitsForPower", records: requests(v1alpha1.PowerActionOn, []fleet.Action{fleet.PowerOn}, managed),
-			recalls: func(m *Memory) {
-				m.Asked = noon
-				m.Boot, _, _ = boots.Watch{}.Look(onID, redfish.BootProgress{})
-			}}},
+			recalls: recallsOn}},
 		"by an image, which is recorded before": {seenIn(v1alpha1.StateDiscovery, probe, media), want{
 			acts: []string{"permit power-on", "set", "remember", "remember", "set", "set", "forget 7/eject-media",
 				askOn("{Target:Cd Media:"+iso+"} "+network, "https://boot Inserted:false Overridden:false", "power-on")},
@@ -135,10 +138,7 @@ func TestAPowerOnIsPermittedThenRecordedAndAskedForOnceThatIsStored(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			power1(&c.seen)
 			if c.want.recalls == nil && strings.Contains(strings.Join(c.want.acts, ","), "remember") {
-				c.want.recalls = func(m *Memory) {
-					m.Asked = noon
-					m.Boot, _, _ = boots.Watch{}.Look(onID, redfish.BootProgress{})
-				}
+				c.want.recalls = recallsOn
 			}
 			check(t, c.seen, func(s Seen) Steps {
 				return Effect(s, engine.Effect{Name: policies.EffectPowerOn, Earns: []string{policies.MarkManaged}})
@@ -161,10 +161,7 @@ func TestAPowerOnIsAskedForAgainInANewRecord(t *testing.T) {
 		acts:    []string{"permit power-on", "set", "remember", "remember", "set", askOn(network, " Inserted:false Overridden:false", "power-on")},
 		then:    "waits WaitsForPower",
 		records: requests(v1alpha1.PowerActionOn, []fleet.Action{fleet.PowerOn}, func(s *v1alpha1.Server) { s.Status.Lifecycle.Request.Attempts = 2 }),
-		recalls: func(m *Memory) {
-			m.Asked = noon
-			m.Boot, _, _ = boots.Watch{}.Look(onID, redfish.BootProgress{})
-		},
+		recalls: recallsOn,
 	})
 }
 
@@ -235,10 +232,7 @@ func TestTheClaimIsFollowed(t *testing.T) {
 		"to On": {seenIn(v1alpha1.StateReserved, claimed(v1alpha1.PowerOn), boot, found), want{
 			acts: []string{"permit power-on", "set", "remember", "remember", "set", askOn(network, " Inserted:false Overridden:false", "power-on")},
 			then: "waits WaitsForPower", records: requests(v1alpha1.PowerActionOn, []fleet.Action{fleet.PowerOn}),
-			recalls: func(m *Memory) {
-				m.Asked = noon
-				m.Boot, _, _ = boots.Watch{}.Look(onID, redfish.BootProgress{})
-			}}},
+			recalls: recallsOn}},
 		"to Off, first by its operating system": {seenIn(v1alpha1.StateReserved, claimed(v1alpha1.PowerOff), boot, on), want{
 			acts: []string{"permit shutdown", "set", "remember", "set", "ask " + downID + " call.Reset{Action:GracefulShutdown} as shutdown, once it is stored, shows later"},
 			then: "waits WaitsForPower", records: requests(v1alpha1.PowerActionGracefulShutdown, nil), recalls: recallsAsked}},
