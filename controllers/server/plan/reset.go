@@ -17,7 +17,8 @@ import (
 func resetAsAsked(d *draft, _ engine.Effect) loop.Progress {
 	op := d.Server.Status.Operation
 	out := operations.Reset(operations.ResetInput{Server: d.Server, Job: d.BMC.Jobs[op.ID], Busy: d.BMC.Busy(), Now: d.Now})
-	d.set(func(s *v1alpha1.Server) { s.Status.Operation = out.Server.Status.Operation.DeepCopy() })
+	// An end is in the operation and in a condition.
+	d.set(func(s *v1alpha1.Server) { s.Status = *out.Server.Status.DeepCopy() })
 	if out.Ask == "" {
 		return out.Progress
 	}
