@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -17,8 +19,10 @@ import (
 func resetAsAsked(d *draft, _ engine.Effect) loop.Progress {
 	op := d.Server.Status.Operation
 	out := operations.Reset(operations.ResetInput{Server: d.Server, Job: d.BMC.Jobs[op.ID], Busy: d.BMC.Busy(), Now: d.Now})
-	// An end is in the operation and in a condition.
-	d.set(func(s *v1alpha1.Server) { s.Status = *out.Server.Status.DeepCopy() })
+	d.set(func(s *v1alpha1.Server) { // the end of an operation shows in a condition besides
+		s.Status.Operation = out.Server.Status.Operation.DeepCopy()
+		s.Status.Conditions = slices.Clone(out.Server.Status.Conditions)
+	})
 	if out.Ask == "" {
 		return out.Progress
 	}
