@@ -67,7 +67,7 @@ var mutants = []mutant{
 		test: "TestNothingIsRecordedBeforePermission", in: "./controllers/server/plan"},
 	{name: "the end of a reset has no condition",
 		file: "controllers/server/plan/reset.go",
-		from: "s.Status = *out.Server.Status.DeepCopy()", to: "s.Status.Operation = out.Server.Status.Operation.DeepCopy()",
+		from: "s.Status.Conditions = slices.Clone(out.Server.Status.Conditions)", to: "_ = slices.Clone(s.Status.Conditions)",
 		test: "TestTheEndOfAResetIsInACondition", in: "./controllers/server/plan"},
 	{name: "calls that end before the reading are under way",
 		file: "controllers/server/gather.go",
