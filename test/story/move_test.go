@@ -19,10 +19,10 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/test/emulated"
-	"github.com/metalaw/metalaw/test/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/test/guest"
 )
 
 // kubectl runs a command of the page "Coming from metal-operator" as the administrator of a cluster.
