@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -17,7 +18,12 @@ import (
 func resetAsAsked(d *draft, _ engine.Effect) loop.Progress {
 	op := d.Server.Status.Operation
 	out := operations.Reset(operations.ResetInput{Server: d.Server, Job: d.BMC.Jobs[op.ID], Busy: d.BMC.Busy(), Now: d.Now})
-	d.set(func(s *v1alpha1.Server) { s.Status.Operation = out.Server.Status.Operation.DeepCopy() })
+	d.set(func(s *v1alpha1.Server) {
+		s.Status.Operation = out.Server.Status.Operation.DeepCopy()
+		if done := meta.FindStatusCondition(out.Server.Status.Conditions, v1alpha1.ConditionOperationDone); done != nil {
+			meta.SetStatusCondition(&s.Status.Conditions, *done)
+		}
+	})
 	if out.Ask == "" {
 		return out.Progress
 	}
