@@ -6,8 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,42 +23,20 @@ import (
 	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
 	"github.com/metalaw/metalaw/test/guest"
+	"github.com/metalaw/metalaw/test/pages"
 )
 
-// kubectl runs a command of the page "Coming from metal-operator" as the administrator of a cluster.
-func kubectl(ctx context.Context, cluster *env.Env, args ...string) []byte {
+// leaveOnly takes the objects of other specs out of a file of a backup: their machines stay in the world.
+func leaveOnly(file string, mine func(*unstructured.Unstructured) bool) {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, cluster.Kubectl(), append([]string{"--kubeconfig", cluster.Kubeconfig}, args...)...)
-	cmd.Stderr = GinkgoWriter
-	out, err := cmd.Output()
-	Expect(err).NotTo(HaveOccurred(), "kubectl %v: %s", args, out)
-	return out
-}
-
-// backup is what `kubectl get -A -o json` wrote of some kinds, without what belongs to the cluster: the page does that with jq. The
-// world holds the machines of other specs too, which stay where they are.
-func backup(ctx context.Context, cluster *env.Env, kinds string, mine func(*unstructured.Unstructured) bool) string {
-	GinkgoHelper()
-	list := &unstructured.UnstructuredList{}
-	Expect(json.Unmarshal(kubectl(ctx, cluster, "get", kinds, "-A", "-o", "json"), list)).To(Succeed())
-	kept := map[string]any{"apiVersion": "v1", "kind": "List"}
-	items := []any{}
-	for i := range list.Items {
-		o := &list.Items[i]
-		if !mine(o) {
-			continue
-		}
-		for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"} {
-			unstructured.RemoveNestedField(o.Object, "metadata", field)
-		}
-		items = append(items, o.Object)
-	}
-	kept["items"] = items
-	text, err := json.Marshal(kept)
+	text, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(GinkgoT().TempDir(), "backup.json")
+	list := &unstructured.UnstructuredList{}
+	Expect(json.Unmarshal(text, list)).To(Succeed())
+	list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !mine(&o) })
+	text, err = json.Marshal(list)
+	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	return file
 }
 
 // rehomed are guests that boot from whichever boot provider serves their cluster.
@@ -106,7 +84,10 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		for _, m := range machines {
 			names[m.Name()], names[serverOf(m)], names[m.Identity().UUID] = true, true, true
 		}
-		mine := func(o *unstructured.Unstructured) bool { return names[o.GetName()] }
+		mine := func(o *unstructured.Unstructured) bool {
+			machine, _, _ := unstructured.NestedString(o.Object, "spec", "machine", "systemUUID") // of a SanitizationRecord
+			return names[o.GetName()] || names[machine]
+		}
 		kept := keeping.Drives()[0].Contents()
 
 		By("holding the fleet, and ending the manager")
@@ -115,37 +96,40 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		before, boots := theWorld.fleet.LastWrite(), held.Boots()
 
 		By("backing up both groups")
-		former := controlPlane
-		hold := backup(ctx, former, "fleetcontrols.policy.metalaw.dev", mine)
-		memory := backup(ctx, former, "serverinventories.policy.metalaw.dev,sanitizationrecords.policy.metalaw.dev", func(o *unstructured.Unstructured) bool {
-			machine, _, _ := unstructured.NestedString(o.Object, "spec", "systemUUID")
-			return names[machine]
-		})
-		fleet := backup(ctx, former, "bmcsecrets.metal.ironcore.dev,endpoints.metal.ironcore.dev,bmcs.metal.ironcore.dev", mine)
-		servers := backup(ctx, former, "servers.metal.ironcore.dev", mine)
-		claims := backup(ctx, former, "serverclaims.metal.ironcore.dev", mine)
+		former, here := controlPlane, admin
+		const creates = "for f in 1-hold 2-policy 3-memory 4-fleet 5-servers 6-claims 7-rules; do kubectl create -f $f.json; done"
+		fails := map[string]string{creates: "1 says that a kind has no object"}
+		root, blocks := blocksOf("docs/from-metal-operator.md", "Moving to another cluster")
+		Expect(blocks).To(HaveLen(3), "the managers, the backup, the restore")
+		Expect(pages.Missing(blocks, fails)).To(BeEmpty(), "the page changed: change the spec with it")
+		backup := newShell(ctx, root)
+		output, err := backup.run(ctx, blocks[1].Script(nil, nil, nil))
+		Expect(err).NotTo(HaveOccurred(), output)
+		files, err := filepath.Glob(filepath.Join(backup.dir, "*.json"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(HaveLen(7))
+		for _, file := range files {
+			leaveOnly(file, mine)
+		}
 		lost(ctx, getClaim(ctx, "moved"))
 		for _, m := range machines {
 			ends(ctx, m)
 		}
 
 		By("restoring them in a cluster that has the CRDs alone")
-		second, err := env.Start(context.WithoutCancel(ctx), env.Options{Kustomize: []string{"config/crd"}})
+		second, err := env.Start(context.WithoutCancel(ctx), env.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(second.Stop()).To(Succeed()) })
-		for _, file := range []string{hold, memory, fleet, servers, claims} {
-			kubectl(ctx, second, "create", "-f", file)
-		}
-		for _, file := range []string{servers, claims} {
-			kubectl(ctx, second, "replace", "--subresource=status", "-f", file)
-		}
+		Expect(os.Remove(filepath.Join(backup.dir, "variables"))).To(Succeed()) // they name the former cluster
+		output, err = shell{dir: backup.dir, kubeconfig: second.Kubeconfig}.run(ctx, blocks[2].Script(nil, fails, nil))
+		Expect(err).NotTo(HaveOccurred(), output)
+		AddReportEntry("restored", output, ReportEntryVisibilityFailureOrVerbose)
 
 		By("installing metalaw there")
 		Expect(second.ApplyKustomize(ctx, "config/default")).To(Succeed())
 		Expect(second.RemoveWebhooks(ctx)).To(Succeed()) // admission has specs of its own
 		there, err := client.New(second.Config, client.Options{Scheme: scheme})
 		Expect(err).NotTo(HaveOccurred())
-		here := admin
 		controlPlane, admin = second, there
 		defer func() { controlPlane, admin = former, here }() // before the next spec's manager starts
 		next := &world{fleet: theWorld.fleet, bmcPort: theWorld.bmcPort}
@@ -157,14 +141,18 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		defer next.stopManager()
 
 		By("looking at it while it is held")
+		Eventually(func() string { return getServer(ctx, serverOf(held)).Annotations[v1alpha1.ClaimUIDAnnotation] }).
+			Should(Equal(string(getClaim(ctx, "moved").UID)))
 		Eventually(claimCondition(ctx, "moved", "Bound")).Should(HavePrefix("True/"))
 		Eventually(state(ctx, serverOf(held))).Should(Equal("Reserved/On"))
 		Eventually(state(ctx, serverOf(keeping))).Should(Equal("Released/Off"))
 		Eventually(state(ctx, serverOf(free))).Should(Equal("Available/Off"))
-		Expect(getServer(ctx, serverOf(held)).Annotations[v1alpha1.ClaimUIDAnnotation]).To(Equal(string(getClaim(ctx, "moved").UID)))
 		for _, m := range machines {
 			Consistently(touched(m, before)).Should(BeEmpty())
 		}
+
+		Expect(command(ctx, "migrate", "check", "--before", filepath.Join(backup.dir, "5-servers.json"))).
+			To(ContainSubstring("3 servers checked"))
 
 		By("releasing the hold")
 		guests.now.Store(&next.guests)

@@ -42,16 +42,22 @@ type walk struct {
 	says map[string]string
 }
 
-// run runs the page's commands as an administrator, in a folder where the repository's config lies.
-func (w walk) run(ctx SpecContext) {
+// blocksOf lists the blocks of a page under some headings, or all of them, and where the repository lies.
+func blocksOf(page string, headings ...string) (root string, blocks []pages.Block) {
 	GinkgoHelper()
 	root, err := env.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
-	text, err := os.ReadFile(filepath.Join(root, w.page))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	Expect(err).NotTo(HaveOccurred())
-	blocks := slices.DeleteFunc(pages.Blocks(string(text)), func(b pages.Block) bool {
-		return len(w.headings) > 0 && !slices.Contains(w.headings, b.Heading)
+	return root, slices.DeleteFunc(pages.Blocks(string(text)), func(b pages.Block) bool {
+		return len(headings) > 0 && !slices.Contains(headings, b.Heading)
 	})
+}
+
+// run runs the page's commands as an administrator, in a folder where the repository's config lies.
+func (w walk) run(ctx SpecContext) {
+	GinkgoHelper()
+	root, blocks := blocksOf(w.page, w.headings...)
 	named := map[string]string{}
 	for line := range w.before {
 		named[line] = ""
@@ -165,6 +171,7 @@ var _ = Describe("The pages' commands", func() {
 			page: "docs/operations.md",
 			headings: []string{"A stuck server: the ways out", "A claim that was deleted by mistake", "When something is stuck", "Error",
 				"Storage that no disk shows", "A machine without disks"},
+			left: map[string]string{attest: "admission tells who asks, and the suite runs without admission"},
 			before: map[string]func(SpecContext, map[string]string){
 				"metalaw server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml": func(
 					ctx SpecContext, names map[string]string,
@@ -182,11 +189,14 @@ var _ = Describe("The pages' commands", func() {
 					maps.Copy(names, map[string]string{"NAME": name, "SYSTEM-UUID": m.Identity().UUID, "rack1-07-system-0": name})
 					failed(ctx)
 				},
-				attest: func(ctx SpecContext, _ map[string]string) { failed(ctx) },
+				attest: func(ctx SpecContext, _ map[string]string) {
+					failed(ctx)
+					operateFor(ctx, name, v1alpha1.OperationAttestDisk, "an empty adapter", v1alpha1.AttestDiskAnnotation, "0000:03:00.0",
+						v1alpha1.AttestMethodAnnotation, "removed", v1alpha1.OperationByAnnotation, "admin")
+				},
 			},
 			says: map[string]string{
 				"kubectl get server NAME -o jsonpath='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}'": `Stalled=True`,
-				attest: name,
 			},
 		}.run(ctx)
 		Eventually(operated(ctx, name)).Should(Equal("attest-disk Succeeded"))
@@ -196,10 +206,13 @@ var _ = Describe("The pages' commands", func() {
 	})
 
 	It("take a fleet over, and bring it back", func(ctx SpecContext) {
-		m := theWorld.machine(ctx, nil, func(m *emulator.Machine) { m.Drives()[0].Write("what nobody wants") })
+		theWorld.stopManager()
+		m := left{state: v1alpha1.StateMaintenance, power: emulator.PowerOff}.leave(ctx, "left-walked")
+		theWorld.startManager(ctx)
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Error/Off"))
 		racked(ctx, name)
+		control(ctx, thawed) // it ends with the spec, and the freeze of the page with it
 		DeferCleanup(func(ctx SpecContext) {
 			var all v1alpha1.ServerList
 			Expect(admin.List(ctx, &all)).To(Succeed())
@@ -210,7 +223,8 @@ var _ = Describe("The pages' commands", func() {
 			}
 		})
 		walk{
-			page: "docs/from-metal-operator.md",
+			page:     "docs/from-metal-operator.md",
+			headings: []string{"Step by step", "Coming back"},
 			left: map[string]string{
 				"kubectl -n metal-operator-system scale deployment metal-operator-controller-manager --replicas=0": "no metal-operator runs here",
 				"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep metal":   "the suite runs without admission",
@@ -229,8 +243,6 @@ var _ = Describe("The pages' commands", func() {
 			},
 		}.run(ctx)
 		Eventually(operated(ctx, name)).Should(Equal("declare-clean Succeeded"))
-		m.Drives()[0].Write("")
-		operate(ctx, name, v1alpha1.OperationRetry)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		s := &v1alpha1.Server{}
 		Expect(admin.Get(ctx, types.NamespacedName{Name: name}, s)).To(Succeed())
