@@ -183,7 +183,7 @@ func TestRecordOperation(t *testing.T) {
 			seenAt(t, "Error", asks("retry-failed-state-resource")), stay, "retry Pending", "retry-failed-state-resource", nil},
 		"what the state cannot use is refused and does not occupy the slot": {
 			seenAt(t, "Available", asks("retry")), stay, "", "", []string{"OperationRefused"}},
-		"what nobody knows is refused": {
+		"what is no operation is refused": {
 			seenAt(t, "Available", asks("explode")), stay, "", "", []string{"UnknownOperation"}},
 		"what names nothing is refused": {
 			seenAt(t, "Available", asks("")), stay, "", "", []string{"UnknownOperation"}},
@@ -330,7 +330,7 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 		"a reading that failed shows nothing":               {off(func(s *Seen) { s.BMC.Err = errDown }), false},
 		"another machine shows nothing":                     {off(func(s *Seen) { s.Facts.BMC.Identity = policies.IdentityOther }), false},
 		"the opposite shows nothing":                        {off(func(s *Seen) { s.BMC.System.Power = redfish.PowerOn }), false},
-		"a power state that nobody knows shows nothing":     {off(func(s *Seen) { s.BMC.System.Power = redfish.PowerUnknown }), false},
+		"an unknown power state shows nothing":              {off(func(s *Seen) { s.BMC.System.Power = redfish.PowerUnknown }), false},
 		"a power state on the way to Off is not Off":        {off(func(s *Seen) { s.BMC.System.Power = redfish.PowerPoweringOff }), false},
 		"a shutdown is shown by the same reading as a cut":  {off(asksFor(v1alpha1.PowerActionGracefulShutdown)), true},
 		"a power-on is not shown by a machine which is Off": {off(asksFor(v1alpha1.PowerActionOn)), false},
@@ -380,11 +380,11 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		seen Seen
 		want bool
 	}{
-		"On":                         {in(), true},
-		"not while on its way there": {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerPoweringOn }), false},
-		"not while Off":              {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerOff }), false},
-		"not while nobody knows":     {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerUnknown }), false},
-		"not when the BMC is silent": {in(func(s *Seen) { s.BMC.Err = errDown }), false},
+		"On":                             {in(), true},
+		"not while on its way there":     {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerPoweringOn }), false},
+		"not while Off":                  {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerOff }), false},
+		"not while its power is unknown": {in(func(s *Seen) { s.BMC.System.Power = redfish.PowerUnknown }), false},
+		"not when the BMC is silent":     {in(func(s *Seen) { s.BMC.Err = errDown }), false},
 		"in an entry that another process began, whose clock is ahead": {in(func(s *Seen) {
 			s.Memory = Memory{}
 			s.Server.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))

@@ -31,7 +31,7 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// errForbidden is what the API server answers whoever lacks a right.
+// errForbidden is what the API server answers if the manager lacks a right.
 var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "a", errors.New("no"))
 
 // answers has each write to the API server fail.
@@ -129,7 +129,7 @@ func mine() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "metalaw-system", Name: "a", UID: "uid-made", OwnerReferences: []metav1.OwnerReference{*owner}}
 }
 
-func strange() metav1.ObjectMeta {
+func foreign() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "metalaw-system", Name: "a", UID: "uid-other"}
 }
 
@@ -221,7 +221,7 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 		"Ignition": {nothingElse, act(ignition), "done", func(w *world, x *executor) bool {
 			return secret(w, x) && x.server.Status.Lifecycle.Credential.Entry == 7
 		}},
-		"Ignition, of another": {stored(&corev1.Secret{ObjectMeta: strange()}), act(ignition), "refused BootConfigurationTaken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
+		"Ignition, of another": {stored(&corev1.Secret{ObjectMeta: foreign()}), act(ignition), "refused BootConfigurationTaken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
 		"Ignition, refused":    {answers(errForbidden), act(ignition), "refused BootConfigurationRefused", func(w *world, x *executor) bool { return !secret(w, x) && x.server.Status.Lifecycle.Credential == nil }},
 		"Ignition, unanswered": {answers(errDown), act(ignition), "broken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
 
@@ -233,7 +233,7 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 				b := &v1alpha1.ServerBootConfiguration{}
 				return exists(w, b, "metalaw-system", "a") && b.UID != "uid-made" && b.Annotations[v1alpha1.BootEntryAnnotation] == "7"
 			}},
-		"AgentBoot, of another": {both(credited, stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: strange()})), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationTaken",
+		"AgentBoot, of another": {both(credited, stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()})), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationTaken",
 			func(_ *world, x *executor) bool { return x.seen.Memory.Minted == nil }},
 		"AgentBoot, refused":    {both(credited, answers(errForbidden)), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationRefused", none(boot)},
 		"AgentBoot, unanswered": {both(credited, answers(errDown)), act(plan.AgentBoot{Agent: probe}), "broken", none(boot)},
@@ -248,7 +248,7 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 		"DropAgentBoot": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}, &corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe}), "done",
 			func(w *world, x *executor) bool { return !boot(w, x) && !secret(w, x) }},
 		"DropAgentBoot, whose configuration went": {stored(&corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done", none(secret)},
-		"DropAgentBoot, of another": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: strange()}, &corev1.Secret{ObjectMeta: strange()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done",
+		"DropAgentBoot, of another": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()}, &corev1.Secret{ObjectMeta: foreign()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done",
 			func(w *world, x *executor) bool { return boot(w, x) && secret(w, x) }},
 		"DropAgentBoot, unanswered": {both(stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}), answers(errDown)), act(plan.DropAgentBoot{Agent: probe}), "broken", boot},
 		"OwnedBoot":                 {nothingElse, owned, "done", func(w *world, _ *executor) bool { return exists(w, &v1alpha1.ServerBootConfiguration{}, "shop", "web") }},
@@ -323,7 +323,7 @@ func TestAnIdentityIsReadWhenItIsAskedFor(t *testing.T) {
 }
 
 // What comes after the first act that is not done is neither done nor recorded (orders 8 and 9).
-func TestTheFirstActThatIsNotDoneEndsTheSteps(t *testing.T) {
+func TestWhatFollowsAnActThatIsNotDoneIsNeitherDoneNorRecorded(t *testing.T) {
 	probe := boots.Probe(serverIn(v1alpha1.StateDiscovery), "metalaw-system", "probe")
 	keep := plan.Keep{To: plan.InCustody(func(c *policyv1alpha1.Custody) { c.ServerName = "a" })}
 	later := []plan.Act{
