@@ -166,7 +166,7 @@ var (
 	}
 	// A wipe that was booted holds a maintenance back while it may be under way. A machine that goes down is on its way to
 	// Off, where the maintenance gets it; until the reading shows that, the machine may be off already, and a request to
-	// switch it on would start the erase anew. This is the second lock: powerKnown in controllers/server/power.go, the first,
+	// switch it on would start the erase anew. This is the second lock: powerKnown in controllers/server/plan, the first,
 	// asks a BMC for power only on a fresh reading of On or Off. That is code of an effect, which another effect need not share;
 	// the rule binds every decision.
 	offForMaintenance = engine.Requirement{

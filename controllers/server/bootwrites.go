@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/leftover"
 	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -234,7 +235,7 @@ func (x *executor) followOwner(ctx context.Context, in boots.OwnedInput) loop.Pr
 			}
 			in.Found, in.Updated = out.Boot, true
 		case boots.HandOver:
-			err := x.Client.Status().Patch(ctx, out.Boot, client.MergeFromWithOptions(in.Found, client.MergeFromWithOptimisticLock{}))
+			err := x.Client.Status().Patch(ctx, out.Boot, mergepatch.Locked(in.Found))
 			if err != nil {
 				return unwritten(err)
 			}

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -100,6 +101,8 @@ func (x *executor) do(ctx context.Context, act plan.Act) loop.Progress { //nolin
 		return x.followOwner(ctx, a.In)
 	case plan.Ask:
 		x.ask(a)
+	default:
+		return loop.Failing("UnknownAct", fmt.Sprintf("this version cannot carry out a %T", act), 0)
 	}
 	return loop.Holds()
 }

@@ -214,18 +214,17 @@ func (v *scope) readHardware(ctx context.Context) error {
 	if errors.As(err, &missing) {
 		v.seen.BMC.Lacks, v.seen.BMC.Tried, v.seen.BMC.Err = err, true, missing
 		v.x.wakeIn(missingRetry) // nothing tells when a Secret appears
-		v.readJobs()
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	v.readJobs()
 	known := v.Cache.Reading(v.server.Name)
 	age, next := v.readingAge(known.Begun)
 	reading, _ := v.Cache.Refresh(v.server.Name, v.x.target, age)
 	v.seen.BMC.Tried, v.seen.BMC.Err, v.seen.BMC.System = reading.Tried, reading.Err, reading.Value
 	v.seen.BMC.Begun, v.seen.BMC.At = reading.Begun, reading.At
+	v.readJobs() // after the reading, which says nothing of a call that ended meanwhile
 	v.x.wakeIn(next)
 	if !reading.Reachable() {
 		v.x.wakeIn(max(v.Cache.NextTry(v.server.Name), plan.FastestPoll))
@@ -240,7 +239,7 @@ func (v *scope) readHardware(ctx context.Context) error {
 	return nil
 }
 
-// readJobs takes what this process knows of its calls to the BMC.
+// readJobs takes what this process knows of its calls to the BMC. What relies on a reading is asked after it.
 func (v *scope) readJobs() {
 	b, known := &v.seen.BMC, v.Cache.Jobs(v.server.Name)
 	b.LastJob, b.Jobs = v.Cache.LastJob(v.server.Name), make(map[string]power.Job, len(known))

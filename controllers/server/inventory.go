@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // writeInventory changes what is kept of the machine.
@@ -29,7 +29,7 @@ func (x *executor) writeInventory(ctx context.Context, change func(*policyv1alph
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil // an earlier look wrote it, whose write of the server was refused
 	}
-	return x.wroteInventory(inventory, x.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return x.wroteInventory(inventory, x.Client.Patch(ctx, inventory, mergepatch.Locked(before)))
 }
 
 // wroteInventory notes what the next write begins from.

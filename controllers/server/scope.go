@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -18,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/controllers/server/proof"
 	"github.com/metalaw/metalaw/controllers/server/said"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
@@ -88,7 +90,8 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
-	said.Return(server, v.seen.Inventory)     // the first write of a new Server stores it
+	said.Return(server, v.seen.Inventory) // the first write of a new Server stores it
+	v.readJobs()
 	v.governs = rollout.Governs(v.question()) // nothing is granted yet
 	v.seen.Bundle = v.governs.Bundle
 	if err := v.readHardware(ctx); err != nil {
@@ -175,6 +178,7 @@ func (v *scope) applyEffects(ctx context.Context, d engine.Decision) loop.Outcom
 		return v.x.carryOut(ctx, plan.Effect(*v.seen, e))
 	})
 	if outcome.Settled() && d.Awaits != nil {
+		v.readJobs()
 		outcome.Effect, outcome.Progress = d.Awaits.Effect, v.x.carryOut(ctx, plan.Await(*v.seen, *d.Awaits))
 	}
 	return outcome
@@ -220,11 +224,15 @@ func (v *scope) record(d engine.Decision, outcome loop.Outcome) {
 // Finalize implements loop.Scope. A server that holds data, or that a claim holds, goes only when an annotation says so;
 // what must be remembered of the machine stays in its inventory.
 func (v *scope) Finalize(ctx context.Context) loop.Progress {
-	if p := v.x.carryOut(ctx, plan.Finalize(*v.seen)); p.Phase != loop.Done {
-		return p
+	p := v.x.carryOut(ctx, plan.Finalize(*v.seen))
+	if p.Phase == loop.Done {
+		p = v.x.kept(said.Keep(ctx, v.Client, v.server, v.seen.Inventory, v.x.writeInventory))
 	}
-	if err := said.Keep(ctx, v.Client, v.server, v.seen.Inventory, v.x.writeInventory); err != nil {
-		return conflictOrBroken(err)
+	if p.Phase != loop.Done {
+		if p.Phase == loop.Failed && p.Err == nil { // the API server refuses it for good, and a person has to act
+			status.SetCondition(v.server, v.seen.Now, v1alpha1.ConditionReady, metav1.ConditionFalse, p.Reason, p.Message)
+		}
+		return p
 	}
 	*v.remembered = plan.Memory{}
 	v.Cache.Forget(v.server.Name)

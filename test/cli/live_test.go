@@ -31,8 +31,9 @@ var _ = Describe("metalaw policy verify --live", func() {
 		Expect(err).NotTo(HaveOccurred())
 		r := &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: bundle.RevisionName("default", testkit.Version, files.Digest())},
 			Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: "default", Version: testkit.Version, Digest: files.Digest(), EngineVersion: "0.1.0", Content: content}}
-		r.SetPromotion(promotion)
 		Expect(admin.Create(ctx, r)).To(Succeed())
+		r.SetPromotion(promotion) // of this object, which has a UID by now
+		Expect(admin.Update(ctx, r)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.DeleteAllOf(ctx, &policyv1alpha1.PolicyRevision{})).To(Succeed()) })
 		return r.Name
 	}

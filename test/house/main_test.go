@@ -30,6 +30,14 @@ func TestWhatIsOverALimitIsNamed(t *testing.T) {
 		"a struct of many fields and few methods": {"a/a.go", "package a\ntype T struct{ " + strings.Repeat("_, ", 15) + "_ int }\n" + methods(10), ""},
 		"a struct of many fields and many methods": {"a/a.go", "package a\ntype T struct{ " + strings.Repeat("_, ", 15) + "_ int }\n" + methods(11),
 			"a.T has 16 fields; the limit is 15: let parts of it be values of their own"},
+		"a receiver with the methods of what it embeds": {"a/a.go", "package a\ntype S struct{ *T; U }\n" + methods(40) + "func (S) M() {}\nfunc (S) M0() {}\n",
+			"a.S has 41 methods; the limit is 40: let pure functions over values answer for it"},
+		"a receiver with those of what that embeds": {"a/a.go", "package a\ntype S struct{ R }\ntype R struct{ T[int] }\ntype T[X any] struct{ *S }\n" +
+			strings.ReplaceAll(methods(39), "*T", "*T[X]") + "func (S) M() {}\nfunc (R) M() {}\n", ""},
+		"a receiver with the methods of an interface": {"a/a.go", "package a\ntype S struct{ I }\ntype I interface{ " +
+			strings.NewReplacer("func (t *T) ", "", " {}", "").Replace(methods(40)) + "}\nfunc (S) Own() {}\nfunc (S) M0() {}\n",
+			"a.S has 41 methods; the limit is 40: let pure functions over values answer for it"},
+		"a receiver with a field of another type": {"a/a.go", "package a\ntype S struct{ t T; u other.T; other.V }\n" + methods(40) + "func (S) M() {}\n", ""},
 		"a long function": {"a/a.go", "package a\nfunc F() {\n" + strings.Repeat("\n", 61) + "}\n",
 			"a.F has 61 lines; the limit is 60: take a step of it out by name"},
 		"a long file": {"a/a.go", "package a\n" + strings.Repeat("\n", 400),

@@ -42,16 +42,44 @@ func isGenerated(text []byte) bool {
 	return bytes.Contains(text, []byte("\n"+generatedMarker)) || bytes.HasPrefix(text, []byte(generatedMarker))
 }
 
-// receiver counts what belongs to one type of one package.
+// receiver is what belongs to one type of one package: its methods by name, and the types of the package that it embeds.
 type receiver struct {
-	methods, fields int
+	methods  []string
+	embedded []string
+	fields   int
+}
+
+// receivers are the types of the tree, by folder and name.
+type receivers map[string]*receiver
+
+func (all receivers) of(name string) *receiver {
+	if all[name] == nil {
+		all[name] = &receiver{}
+	}
+	return all[name]
+}
+
+// promoted is the names of the methods of a type, those included that it gets from what it embeds.
+func (all receivers) promoted(name string, methods map[string]bool, seen map[string]bool) map[string]bool {
+	t := all[name]
+	if t == nil || seen[name] {
+		return methods
+	}
+	seen[name] = true
+	for _, m := range t.methods {
+		methods[m] = true
+	}
+	for _, e := range t.embedded {
+		all.promoted(e, methods, seen)
+	}
+	return methods
 }
 
 // measure returns the parts of the files, by path, in no order. A file that does not parse is left to the compiler.
 func measure(files map[string][]byte) []part {
 	var parts []part
 	packages := map[string]int{}
-	types := map[string]*receiver{}
+	types := receivers{}
 	for name, text := range files {
 		lines := bytes.Count(text, []byte("\n"))
 		packages[path.Dir(name)] += lines
@@ -66,10 +94,11 @@ func measure(files map[string][]byte) []part {
 			case *ast.FuncDecl:
 				parts = append(parts, function(set, path.Dir(name), d))
 				if r := receiverOf(d); r != "" {
-					of(types, path.Dir(name)+"."+r).methods++
+					t := types.of(path.Dir(name) + "." + r)
+					t.methods = append(t.methods, d.Name.Name)
 				}
 			case *ast.GenDecl:
-				countFields(types, path.Dir(name), d)
+				countTypes(types, path.Dir(name), d)
 			}
 		}
 	}
@@ -77,19 +106,13 @@ func measure(files map[string][]byte) []part {
 		parts = append(parts, part{name, "lines", lines, maxPackage, "split it by the questions that it answers"})
 	}
 	for name, t := range types {
-		parts = append(parts, part{name, "methods", t.methods, maxMethods, "let pure functions over values answer for it"})
-		if t.methods > manyMethods {
+		all := len(types.promoted(name, map[string]bool{}, map[string]bool{}))
+		parts = append(parts, part{name, "methods", all, maxMethods, "let pure functions over values answer for it"})
+		if len(t.methods) > manyMethods {
 			parts = append(parts, part{name, "fields", t.fields, maxFields, "let parts of it be values of their own"})
 		}
 	}
 	return parts
-}
-
-func of(types map[string]*receiver, name string) *receiver {
-	if types[name] == nil {
-		types[name] = &receiver{}
-	}
-	return types[name]
 }
 
 // function measures the lines of a body , its comments included.
@@ -110,7 +133,11 @@ func receiverOf(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
 	}
-	expr := d.Recv.List[0].Type
+	return typeName(d.Recv.List[0].Type)
+}
+
+// typeName is the name of a type of the same package, by value or by pointer; empty for any other.
+func typeName(expr ast.Expr) string {
 	for {
 		switch e := expr.(type) {
 		case *ast.StarExpr:
@@ -129,18 +156,34 @@ func receiverOf(d *ast.FuncDecl) string {
 	}
 }
 
-func countFields(types map[string]*receiver, folder string, d *ast.GenDecl) {
+// countTypes notes the fields of structs, what they embed, and the methods of interfaces.
+func countTypes(types receivers, folder string, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		t, ok := spec.(*ast.TypeSpec)
 		if !ok {
 			continue
 		}
-		s, ok := t.Type.(*ast.StructType)
-		if !ok {
-			continue
+		r := types.of(folder + "." + t.Name.Name)
+		switch declared := t.Type.(type) {
+		case *ast.StructType:
+			for _, f := range declared.Fields.List {
+				r.fields += max(1, len(f.Names))
+				r.embed(folder, f)
+			}
+		case *ast.InterfaceType:
+			for _, f := range declared.Methods.List {
+				for _, name := range f.Names {
+					r.methods = append(r.methods, name.Name)
+				}
+				r.embed(folder, f)
+			}
 		}
-		for _, f := range s.Fields.List {
-			of(types, folder+"."+t.Name.Name).fields += max(1, len(f.Names))
-		}
+	}
+}
+
+// embed notes a field without a name whose type is of the same package.
+func (r *receiver) embed(folder string, f *ast.Field) {
+	if name := typeName(f.Type); len(f.Names) == 0 && name != "" {
+		r.embedded = append(r.embedded, folder+"."+name)
 	}
 }

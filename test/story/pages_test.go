@@ -5,19 +5,24 @@ package story
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers"
+	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/env"
 	"github.com/metalaw/metalaw/test/pages"
 )
@@ -137,5 +142,98 @@ var _ = Describe("The pages' commands", func() {
 				"uuid=$(kubectl get server $server -o jsonpath='{.spec.systemUUID}')": `(?s)"state":"Verified".*\n\["Managed"\]`,
 			},
 		}.run(ctx)
+	})
+
+	It("recover a server as the page of operations says", func(ctx SpecContext) {
+		m := withFunction(ctx)
+		name := serverOf(m)
+		Eventually(state(ctx, name)).Should(HavePrefix("Error/"))
+		operateFor(ctx, name, v1alpha1.OperationSanitize, "bought used", v1alpha1.OperationByAnnotation, "admin")
+		failed := func(ctx SpecContext) {
+			Eventually(serverCondition(ctx, name, "Stalled")).Should(Equal("True/WipeFailed"))
+		}
+		failed(ctx)
+		racked(ctx, name)
+		lost := claimed(ctx, "lost")
+		DeferCleanup(func(ctx SpecContext) {
+			theWorld.options = nil
+			theWorld.stopManager()
+			theWorld.startManager(ctx)
+		})
+		const attest = "metalaw server attest rack1-07-system-0 --disk 0000:03:00.0 --method removed --reason 'an empty adapter'"
+		walk{
+			page: "docs/operations.md",
+			headings: []string{"A stuck server: the ways out", "A claim that was deleted by mistake", "When something is stuck", "Error",
+				"Storage that no disk shows", "A machine without disks"},
+			before: map[string]func(SpecContext, map[string]string){
+				"metalaw server undo-release rack1-07-system-0 --reason 'deleted by mistake, INC-1210' > claim.yaml": func(
+					ctx SpecContext, names map[string]string,
+				) {
+					theWorld.stopManager()
+					theWorld.options = func(o *controllers.Options) { o.NoReleaseGrace = false }
+					theWorld.startManager(ctx)
+					deleteClaim(ctx, "lost")
+					names["rack1-07-system-0"] = serverOf(lost)
+				},
+				"kubectl get server NAME -o jsonpath='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}'": func(
+					ctx SpecContext, names map[string]string,
+				) {
+					Eventually(claimCondition(ctx, "lost", "Ready")).Should(Equal("True/Running"))
+					maps.Copy(names, map[string]string{"NAME": name, "SYSTEM-UUID": m.Identity().UUID, "rack1-07-system-0": name})
+					failed(ctx)
+				},
+				attest: func(ctx SpecContext, _ map[string]string) { failed(ctx) },
+			},
+			says: map[string]string{
+				"kubectl get server NAME -o jsonpath='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}'": `Stalled=True`,
+				attest: name,
+			},
+		}.run(ctx)
+		Eventually(operated(ctx, name)).Should(Equal("attest-disk Succeeded"))
+		operate(ctx, name, v1alpha1.OperationRetry)
+		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
+		deleteClaim(ctx, "lost")
+	})
+
+	It("take a fleet over, and bring it back", func(ctx SpecContext) {
+		m := theWorld.machine(ctx, nil, func(m *emulator.Machine) { m.Drives()[0].Write("what nobody wants") })
+		name := serverOf(m)
+		Eventually(state(ctx, name)).Should(Equal("Error/Off"))
+		racked(ctx, name)
+		DeferCleanup(func(ctx SpecContext) {
+			var all v1alpha1.ServerList
+			Expect(admin.List(ctx, &all)).To(Succeed())
+			for i := range all.Items {
+				changeServer(ctx, all.Items[i].Name, func(s *v1alpha1.Server) {
+					s.Spec.Taints = slices.DeleteFunc(s.Spec.Taints, func(t v1alpha1.Taint) bool { return t.Key == "unwiped" })
+				})
+			}
+		})
+		walk{
+			page: "docs/from-metal-operator.md",
+			left: map[string]string{
+				"kubectl -n metal-operator-system scale deployment metal-operator-controller-manager --replicas=0": "no metal-operator runs here",
+				"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep metal":   "the suite runs without admission",
+			},
+			fails: map[string]string{
+				"metalaw doctor":       "1 says that something is missing: nobody here has the right to use credentials",
+				"metalaw fleet status": "1 says that a freeze holds servers back",
+			},
+			before: map[string]func(SpecContext, map[string]string){
+				"kubectl label server NAME taken-over=yes": func(_ SpecContext, names map[string]string) { names["NAME"] = name },
+				"metalaw server declare-clean -l rack=r1 --state Error --reason 'metal-operator gave no server of rack r1 to a claim, CHG-31' --dry-run": func(
+					ctx SpecContext, _ map[string]string,
+				) {
+					Expect(command(ctx, "unfreeze", "--name", "take-over")).NotTo(BeEmpty())
+				},
+			},
+		}.run(ctx)
+		Eventually(operated(ctx, name)).Should(Equal("declare-clean Succeeded"))
+		m.Drives()[0].Write("")
+		operate(ctx, name, v1alpha1.OperationRetry)
+		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
+		s := &v1alpha1.Server{}
+		Expect(admin.Get(ctx, types.NamespacedName{Name: name}, s)).To(Succeed())
+		Expect(strings.Join(slices.Sorted(maps.Keys(s.Labels)), " ")).To(ContainSubstring("taken-over"))
 	})
 })

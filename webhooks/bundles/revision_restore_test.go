@@ -22,7 +22,6 @@ func TestARestoredRevisionIsWhatItsNameAndDigestSay(t *testing.T) {
 	}{
 		"as it was":                       {stored(t), may, []string{restored}},
 		"without the right":               {stored(t), revisionFacts{}, []string{"denied: : Forbidden: only the manager writes it", "denied: : Forbidden: user "}},
-		"in the place of another bundle":  {stored(t), revisionFacts{mayActivate: true, mayNotDisplace: "prod"}, []string{"denied: metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: user "}},
 		"under another name":              {stored(t, named), may, []string{"denied: metadata.name: Invalid value"}},
 		"with another digest":             {stored(t, other), may, []string{"denied: spec.digest: Invalid value", "denied: metadata.name: Invalid value"}},
 		"with content that is no archive": {stored(t, broken), may, []string{"denied: spec.content: Invalid value"}},

@@ -90,12 +90,12 @@ func TestAnAgentIsBootedFromANewIgnitionAndConfiguration(t *testing.T) {
 		}}},
 		"nor while some may be missing": {seenIn(v1alpha1.StateDiscovery, noInterfaces, lifecycle(func(l *v1alpha1.LifecycleStatus) {
 			l.EnteredAt = micro(30 * time.Second)
-		}), func(s *Seen) { s.BMC.System.NICsIncomplete = true }), want{acts: []string{"poll 10s"}, then: "waits WaitsForReading 10s"}},
+		}), func(s *Seen) { s.BMC.System.NICsIncomplete = true }), want{acts: []string{"poll 0s"}, then: "waits WaitsForReading 10s"}},
 		"nor while another machine answers": {seenIn(v1alpha1.StateDiscovery, noInterfaces, other), want{then: "waits WaitsForReading"}},
 		"nor without any where the boot service needs them": {seenIn(v1alpha1.StateDiscovery, noInterfaces, func(s *Seen) { s.BootTarget = "UefiHttp" }),
-			want{acts: []string{"poll 15s"}, then: "waits " + v1alpha1.ReasonInterfacesUnreported + " 15s"}},
+			want{acts: []string{"poll 0s"}, then: "waits " + v1alpha1.ReasonInterfacesUnreported + " 15s"}},
 		"a PXE boot needs none":                     {seenIn(v1alpha1.StateDiscovery, noInterfaces), want{acts: writes, records: refers("metalaw-system", "a")}},
-		"not while another BMC shows the same UUID": {seenIn(v1alpha1.StateDiscovery, rival), want{acts: []string{"poll 15s"}, then: "waits RivalBMC 15s"}},
+		"not while another BMC shows the same UUID": {seenIn(v1alpha1.StateDiscovery, rival), want{acts: []string{"poll 0s"}, then: "waits RivalBMC 15s"}},
 		"one that runs already waits for no rival":  {seenIn(v1alpha1.StateDiscovery, rival, on, booting(v1alpha1.BootPurposeProbe), credential(probe, 7), minted(probe)), want{}},
 		"what the BMC shows of the machine is kept first": {seenIn(v1alpha1.StateDiscovery, identified(identity.Input{Reading: reading, Fresh: true})), want{
 			acts: append([]string{"confirm record", "keep"}, writes...), records: refers("metalaw-system", "a"),
@@ -103,7 +103,7 @@ func TestAnAgentIsBootedFromANewIgnitionAndConfiguration(t *testing.T) {
 		"and not again while it stays the same": {seenIn(v1alpha1.StateDiscovery, identified(identity.Input{Reading: reading, Fresh: true, Stored: stored})),
 			want{acts: writes, records: refers("metalaw-system", "a")}},
 		"and is asked for where it is old": {seenIn(v1alpha1.StateDiscovery, identified(identity.Input{Reading: reading})),
-			want{acts: []string{"refresh identity", "poll 15s"}, then: "waits WaitsForReading 15s"}},
+			want{acts: []string{"refresh identity", "poll 0s"}, then: "waits WaitsForReading 15s"}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.seen, effect(policies.EffectBootProbe), c.want) })
 	}
@@ -145,18 +145,18 @@ func TestWhatIsOursOfABootIsTakenAway(t *testing.T) {
 		"of which the token goes all the same": {seenIn(v1alpha1.StateInitial, names("shop", "web"), credential(v1alpha1.ProbePurposeProbe, 6)), want{
 			acts: append(append([]string{"permit setting"}, drops...), "set"), records: func(s *v1alpha1.Server) { s.Status.Lifecycle.Credential = nil }}},
 		"an image is ejected last": {seenIn(v1alpha1.StateAvailable, inserted), want{
-			acts: append(append([]string{}, drops...), "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 15s"),
+			acts: append(append([]string{}, drops...), "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 0s"),
 			then: "waits WaitsForEject 15s"}},
 		"and forgotten once that succeeded": {seenIn(v1alpha1.StateAvailable, inserted, job("7/eject-media", power.Job{EndedAt: noon.Add(-time.Minute)})), want{
 			acts: append(append([]string{}, drops...), "forget 7/eject-media", "set"), records: func(s *v1alpha1.Server) { s.Annotations = map[string]string{} }}},
 		"one that stays is told after a while, and asked for again": {seenIn(v1alpha1.StateAvailable, inserted, job("7/eject-media", failed(time.Hour))), want{
-			acts: append(append([]string{}, drops...), "tell MediaStays", "forget 7/eject-media", "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 15s"),
+			acts: append(append([]string{}, drops...), "tell MediaStays", "forget 7/eject-media", "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 0s"),
 			then: "waits WaitsForEject 15s"}},
 		"and rests until then": {seenIn(v1alpha1.StateAvailable, inserted, job("7/eject-media", refused)), want{
 			acts: append(append([]string{}, drops...), "wake 9m0s"), then: "fails WaitsForEject 10m0s"}},
 		"not of a machine that may still boot from it": {seenIn(v1alpha1.StateAvailable, inserted, on), want{acts: append(append([]string{}, drops...), "remember")}},
 		"but of one that booted from it": {seenIn(v1alpha1.StateAvailable, inserted, on, reported), want{
-			acts: append(append([]string{}, drops...), "remember", "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 15s"),
+			acts: append(append([]string{}, drops...), "remember", "permit setting", "ask 7/eject-media call.Eject{Service:} as setting", "poll 0s"),
 			then: "waits WaitsForEject 15s"}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.seen, effect(policies.EffectClearBoot), c.want) })

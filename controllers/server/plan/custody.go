@@ -79,7 +79,7 @@ func (s *Seen) keptMark(mark string) func(*policyv1alpha1.Custody) {
 			c.DataFound = &policyv1alpha1.FoundData{At: metav1.NewMicroTime(s.Now), Disks: policies.FoundWords(s.Observation)}
 		}
 		if ref != nil {
-			c.DataFound, c.MinimumTerm = nil, s.askedTerm()
+			c.DataFound, c.MinimumTerm = nil, askedTerm(s.Claim)
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(s.Server.Annotations[v1alpha1.ClaimUIDAnnotation])}
 			if c.LastHolder == nil || *c.LastHolder != holder {
@@ -92,12 +92,12 @@ func (s *Seen) keptMark(mark string) func(*policyv1alpha1.Custody) {
 	}
 }
 
-// askedTerm is the term that the claim asks for its disks; empty if it asks for none, or for a word that is no term.
-func (s *Seen) askedTerm() policyv1alpha1.SanitizationTerm {
-	if s.Claim == nil {
+// askedTerm is the term that a claim asks for its disks; empty if it asks for none, or for a word that is no term.
+func askedTerm(c *v1alpha1.ServerClaim) policyv1alpha1.SanitizationTerm {
+	if c == nil {
 		return ""
 	}
-	return policyv1alpha1.SanitizationTerm(bundle.Stronger("", s.Claim.Annotations[v1alpha1.MinimumTermAnnotation]))
+	return policyv1alpha1.SanitizationTerm(bundle.Stronger("", c.Annotations[v1alpha1.MinimumTermAnnotation]))
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.

@@ -130,11 +130,10 @@ func (d *draft) wake(in time.Duration) {
 	}
 }
 
-// poll waits for the BMC to show something, and says for how long at first.
+// poll waits for the BMC to show something, and says for how long at first: what waits has that in its progress.
 func (d *draft) poll() time.Duration {
-	in := d.Shortly()
-	d.do(Wake{In: in, ForBMC: true})
-	return in
+	d.do(Wake{ForBMC: true})
+	return d.Shortly()
 }
 
 // powerKnown sees to a fresh reading with a power state that can be acted on.

@@ -144,10 +144,10 @@ func TestAnEffectWaitsForASafetyRuleOnWordOfTheMachine(t *testing.T) {
 		rule string
 		want want
 	}{
-		"on a fresh reading it is read again": {seenIn(v1alpha1.StateReserved), "OffForMaintenance", want{acts: []string{"poll 15s"}, then: "waits OffForMaintenance 15s"}},
+		"on a fresh reading it is read again": {seenIn(v1alpha1.StateReserved), "OffForMaintenance", want{acts: []string{"poll 0s"}, then: "waits OffForMaintenance 15s"}},
 		"on an old one it is refreshed":       {seenIn(v1alpha1.StateReserved, stale), "OffForMaintenance", want{acts: []string{"refresh"}, then: "waits WaitsForReading"}},
 		"an unsure power is waited for": {seenIn(v1alpha1.StateReserved, func(s *Seen) { s.BMC.System.Power = redfish.PowerUnknown }), "EarnedByBoot", want{
-			acts: []string{"poll 15s"}, then: "waits WaitsForPower 15s"}},
+			acts: []string{"poll 0s"}, then: "waits WaitsForPower 15s"}},
 		"no word of it ends a missing consent": {seenIn(v1alpha1.StateReserved, stale), policies.RuleNoRebootWithoutConsent, want{then: "waits " + policies.RuleNoRebootWithoutConsent}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,18 +92,18 @@ func bootShown(d *draft) (started, testing bool) {
 
 // watchBoot follows the last boot that was asked for.
 func watchBoot(d *draft) (started, testing bool) {
-	watch, started, testing := d.Memory.Boot.Look(d.bootID(), d.BMC.System.BootProgress)
+	watch, started, testing := d.Memory.Boot.Look(bootID(d.Server), d.BMC.System.BootProgress)
 	d.remember(func(m *Memory) { m.Boot = watch })
 	return started, testing
 }
 
 // bootID names the last boot that was asked for.
-func (s *Seen) bootID() string {
-	id := EntryText(s.Server.Status.Lifecycle.Entry)
-	if request := s.Server.Status.Lifecycle.Request; isOn(request) {
+func bootID(s *v1alpha1.Server) string {
+	id := EntryText(s.Status.Lifecycle.Entry)
+	if request := s.Status.Lifecycle.Request; isOn(request) {
 		id = power.RequestID(request)
 	}
-	if op := s.Server.Status.Operation; operations.EndedReset(op) {
+	if op := s.Status.Operation; operations.EndedReset(op) {
 		id += "/" + op.ID
 	}
 	return id

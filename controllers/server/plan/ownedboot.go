@@ -64,7 +64,7 @@ func maintain(d *draft, effect engine.Effect) loop.Progress {
 // so that it goes out also if the maintenance is gone before that.
 func lightOfMaintenance(d *draft, asked boots.Maintenance) loop.Progress {
 	wanted := redfish.IndicatorLED(asked.Light)
-	lit := wanted != "" && wanted != redfish.LEDOff && d.askedLight() == ""
+	lit := wanted != "" && wanted != redfish.LEDOff && askedLight(d.Server) == ""
 	return showLight(d, wanted, lit, fmt.Sprintf("led-%s/%d-", d.Maintenance.UID, d.Maintenance.Generation))
 }
 

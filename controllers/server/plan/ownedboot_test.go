@@ -107,7 +107,7 @@ func TestAMaintenanceGetsLightThenBootThenPower(t *testing.T) {
 			acts: []string{"permit setting", "ask 7/led-uid-fans/2-Lit call.Light{LED:Lit} as setting"}}},
 		"what was prepared for an agent goes before the power": {seenIn(state, serves(powers("On")), names("metalaw-system", "a-wipe"), inserted), want{
 			acts: []string{"permit setting", "drop a, named false", "drop a-wipe, named true", "set", "permit setting",
-				"ask 7/eject-media call.Eject{Service:} as setting", "poll 15s"}, then: "waits WaitsForEject 15s",
+				"ask 7/eject-media call.Eject{Service:} as setting", "poll 0s"}, then: "waits WaitsForEject 15s",
 			records: func(s *v1alpha1.Server) { s.Spec.BootConfigurationRef = nil }}},
 		"its boot is prepared before the power": {seenIn(state, serves(template, powers("On"))), want{
 			acts: []string{"permit setting and maintenance", "recheck setting and maintenance", "boot shop/fans for Maintenance", "set"},

@@ -214,7 +214,7 @@ func TestAPowerOffIsPermittedThenRecordedAndAskedForOnceThatIsStored(t *testing.
 		"an override of a power-on that failed goes": {seenIn(v1alpha1.StateAvailable, overridden), nil, want{
 			acts: []string{"forget 7/clear-override", "permit setting", "ask 7/clear-override call.ClearOverride{} as setting"}}},
 		"an image goes on the side": {seenIn(v1alpha1.StateAvailable, inserted), nil, want{
-			acts: []string{"try permit setting, ask 7/eject-media call.Eject{Service:} as setting, poll 15s, then waits WaitsForEject 15s"}}},
+			acts: []string{"try permit setting, ask 7/eject-media call.Eject{Service:} as setting, poll 0s, then waits WaitsForEject 15s"}}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.seen, effect(policies.EffectPowerOff, c.params...), c.want) })
 	}

@@ -36,8 +36,8 @@ func repeats(d *draft, id string, job power.Job, reason, what string) bool {
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
-func (s *Seen) wantedBootOrder() []string {
-	order := slices.Clone(s.Server.Spec.BootOrder)
+func wantedBootOrder(s *v1alpha1.Server) []string {
+	order := slices.Clone(s.Spec.BootOrder)
 	slices.SortStableFunc(order, func(a, b v1alpha1.BootOrder) int { return int(a.Priority - b.Priority) })
 	var devices []string
 	for _, o := range order {
@@ -48,7 +48,7 @@ func (s *Seen) wantedBootOrder() []string {
 
 // applyBootOrder asserts spec.bootOrder.
 func applyBootOrder(d *draft, _ engine.Effect) loop.Progress {
-	devices := d.wantedBootOrder()
+	devices := wantedBootOrder(d.Server)
 	if len(devices) == 0 || !d.BMC.Reachable() {
 		return loop.Holds()
 	}
@@ -113,7 +113,7 @@ func showLight(d *draft, wanted redfish.IndicatorLED, byState bool, what string)
 
 // wantedLight is the light to show; empty for whichever there is. byState says that it is the state that asks for a light.
 func (s *Seen) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
-	if wanted = s.askedLight(); wanted != "" {
+	if wanted = askedLight(s.Server); wanted != "" {
 		return wanted, false
 	}
 	wanted = redfish.IndicatorLED(effect.Param("unlessAsked").Text())
@@ -124,8 +124,8 @@ func (s *Seen) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, b
 }
 
 // askedLight is the light that spec.indicatorLED asks for; empty if it asks for none.
-func (s *Seen) askedLight() redfish.IndicatorLED {
-	if led := redfish.IndicatorLED(s.Server.Spec.IndicatorLED); led != redfish.LEDUnknown {
+func askedLight(s *v1alpha1.Server) redfish.IndicatorLED {
+	if led := redfish.IndicatorLED(s.Spec.IndicatorLED); led != redfish.LEDUnknown {
 		return led
 	}
 	return ""
@@ -135,7 +135,7 @@ func (s *Seen) askedLight() redfish.IndicatorLED {
 // more. "Off" that was read before the last request was answered says nothing of what that request did.
 func forgetLight(d *draft, byState bool, shown redfish.IndicatorLED) {
 	off := shown == redfish.LEDOff && !d.BMC.Busy() && !d.BMC.Begun.Before(d.BMC.LastJob)
-	if d.marked(policies.MarkLocated) && (d.askedLight() != "" || !byState && off) {
+	if d.marked(policies.MarkLocated) && (askedLight(d.Server) != "" || !byState && off) {
 		d.set(func(s *v1alpha1.Server) {
 			l := s.Status.Lifecycle
 			l.Marks = engine.Decision{Clears: []string{policies.MarkLocated}}.MarksAfter(l.Marks)

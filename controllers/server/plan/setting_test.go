@@ -132,7 +132,7 @@ func TestWhatABootWasSinceItWasAskedFor(t *testing.T) {
 		if since := noon.Sub(c.seen.bootedSince()); since != c.since {
 			t.Errorf("%s: booted since %s, want %s", name, since, c.since)
 		}
-		if id := c.seen.bootID(); id != c.id {
+		if id := bootID(c.seen.Server); id != c.id {
 			t.Errorf("%s: the boot is %q, want %q", name, id, c.id)
 		}
 	}
