@@ -11,46 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/server/status"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/redfish"
 )
-
-// recordReady records the conditions, where a move has been put off since a time.
-func (v *scope) recordReady(d engine.Decision, postponed time.Time) {
-	v.seen.Memory.Held = postponed
-	v.record(d, loop.Outcome{})
-}
-
-func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
-	const before, waits = "Inspected, clean and free to claim.", "Claimed waits for a fresh reading of the BMC"
-	for name, c := range map[string]struct {
-		held time.Duration
-		told string
-		want string
-	}{
-		"not while it is read":      {time.Second, before, before},
-		"after a while":             {status.WorthTelling, before, waits},
-		"where nothing is told yet": {time.Second, "", waits},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := newScope(t, "Available", func(v *scope) { v.gated.Postponed = true })
-			if c.told != "" {
-				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
-			}
-			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, v.seen.Now.Add(-c.held))
-			if got := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady).Message; got != c.want {
-				t.Errorf("Ready says %q, want %q", got, c.want)
-			}
-			if c.want == before && v.x.wake != status.WorthTelling-c.held {
-				t.Errorf("looks again in %s", v.x.wake)
-			}
-		})
-	}
-}
 
 func TestWhatIsToldOfABootThatIsPreparedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -123,37 +86,6 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 					t.Errorf("Ready was (-want +got)\n%s", diff)
 				}
 			})
-		})
-	}
-}
-
-func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
-	const policy = "A disk was not erased or not seen, or the machine cannot be booted to be wiped. " +
-		"The ServerInventory or the condition BootOverrideMissing says which. Mend it, then retry."
-	remote := policyv1alpha1.DiskWipe{Path: "/dev/nvme1n1", State: policyv1alpha1.DiskFailed, Message: "not erased: it is remote"}
-	for name, c := range map[string]struct {
-		wipe *policyv1alpha1.WipeReport
-		want string
-	}{
-		"by the agent's summary": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeFailed, Message: "1 of 2 disks may still hold data"},
-			policy + " The agent says: 1 of 2 disks may still hold data"},
-		"disk by disk without a summary": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeFailed, Disks: []policyv1alpha1.DiskWipe{remote}},
-			policy + " The agent says: /dev/nvme1n1: not erased: it is remote"},
-		"not of a former wipe":      {&policyv1alpha1.WipeReport{Entry: 3, State: policyv1alpha1.WipeFailed, Message: "old"}, policy},
-		"not of a wipe that worked": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeVerified, Message: "done"}, policy},
-		"not without a wipe":        {nil, policy},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := newScope(t, v1alpha1.StateError, func(v *scope) {
-				v.server.Status.Lifecycle.Rule = "WipeFailed"
-				v.seen.Inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
-			})
-			v.recordReady(engine.Decision{From: "Error", To: "Error", Stable: true}, time.Time{})
-			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
-				if got := meta.FindStatusCondition(v.server.Status.Conditions, kind).Message; got != c.want {
-					t.Errorf("%s says %q, want %q", kind, got, c.want)
-				}
-			}
 		})
 	}
 }
