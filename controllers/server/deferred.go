@@ -14,8 +14,8 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// defers is how long a status may wait for the next write, where it differs only in what status.Promptly leaves out. What is not stored
-// by then, or after a while, is found and stored by whoever looks next.
+// defers is how long a status may wait for the next write, if it differs only in what status.Promptly leaves out. The
+// next reconcile finds and stores what is not stored by then.
 func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 	if !equality.Semantic.DeepEqual(before.Status, status.Promptly(before, after)) {
 		return 0

@@ -52,7 +52,7 @@ func (o *Options) event(on *v1alpha1.Server, fine bool, reason, action, note str
 	o.Recorder.Eventf(on, nil, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
-// withheld warns whoever waits for a server to go that nobody may let it go.
+// withheld warns those who wait for a server to go that it is kept.
 func (s *subject) withheld(_ context.Context, server *v1alpha1.Server) error {
 	s.event(server, false, v1alpha1.ReasonIgnored, "Finalize",
 		fmt.Sprintf("The server is being deleted. It stays until the annotation %s is removed", v1alpha1.IgnoredBy(server)))
@@ -118,7 +118,7 @@ func (s *subject) tellOperation(ctx context.Context, before, after *v1alpha1.Ser
 	logf.FromContext(ctx).Info("operation ended", "operation", op.Name, "id", op.ID, "state", op.State, "message", op.Message)
 }
 
-// tellConditions reports the conditions that somebody has to act on, when they come and when they go.
+// tellConditions reports the conditions that a person has to act on, when they come and when they go.
 func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 	for _, kind := range []string{v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch} {
 		was := meta.IsStatusConditionTrue(before.Status.Conditions, kind)

@@ -33,7 +33,7 @@ type executor struct {
 	// requests ask the BMC for what the write of this reconcile records, and notes are its Events besides moves.
 	requests []func()
 	notes    []operations.Note
-	// wake is when to look again; 0 leaves it to whatever wakes the server.
+	// wake is when to look again; 0 leaves it to what wakes the server.
 	wake time.Duration
 	// confirmed says that the server was read uncached in this reconcile and is as it was seen. stored is the inventory as
 	// it was read then, or written since; nil if there was none.

@@ -181,7 +181,7 @@ func (v *scope) readHolder(ctx context.Context) (holder string, err error) {
 // present entry.
 func (v *scope) readBoot(ctx context.Context) error {
 	ref, served := v.server.Spec.BootConfigurationRef, v.seen.Served()
-	if served { // whatever boots elsewhere is nothing to a maintenance
+	if served { // what boots elsewhere is nothing to a maintenance
 		ref = v.server.Spec.MaintenanceBootConfigurationRef
 	}
 	if ref == nil {

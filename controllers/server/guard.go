@@ -140,7 +140,7 @@ type decided struct {
 	wiping    bool
 	// heard is when the last word of the wipe in inventory was first seen.
 	heard time.Time
-	// stored takes the inventory as it was read; nil where nobody asks for it.
+	// stored takes the inventory as it was read; nil if no caller wants it.
 	stored **policyv1alpha1.ServerInventory
 	// switchesOn says that the action only has the machine boot.
 	switchesOn bool

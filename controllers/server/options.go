@@ -39,7 +39,7 @@ type Bundles interface {
 	Lost(name string) bool
 	// Held says that this engine refuses a revision, and why: nothing moves under it, and nothing is done.
 	Held(name string) (why string, held bool)
-	// Shadows are the bundles that are evaluated beside whatever governs.
+	// Shadows are the bundles that are evaluated beside the one that governs.
 	Shadows() []*bundle.Bundle
 	// Changed has a function called whenever what governs has become another, or what is held. It must not block.
 	Changed(call func())
@@ -117,7 +117,7 @@ type Options struct {
 	PowerGrace time.Duration
 	// BootGrace stands in for boot.firstWord of every bundle; 0 leaves that in force.
 	BootGrace time.Duration
-	// NoReleaseGrace lets a release take effect at once, whatever releaseGrace of a bundle says.
+	// NoReleaseGrace lets a release take effect at once, and sets releaseGrace of a bundle aside.
 	NoReleaseGrace bool
 	// Workers is the number of reconciles side by side.
 	Workers int

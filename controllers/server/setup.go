@@ -272,8 +272,8 @@ func onChange[T client.Object](differs func(was, now T) bool) predicate.Funcs {
 // holdChanged passes changes of freezes and of the breaker.
 func holdChanged() predicate.Predicate { return onChange(holdsOtherwise) }
 
-// budgetsChanged passes changes of budgets alone. How far they are used is nobody's call: each server that waits asks again
-// in its own time.
+// budgetsChanged passes changes of budgets alone, and not how far they are used: each server that waits asks again in its
+// own time.
 func budgetsChanged() predicate.Predicate {
 	passes := predicate.NewPredicateFuncs(func(client.Object) bool { return false })
 	passes.UpdateFunc = onChange(func(was, now *policyv1alpha1.FleetControl) bool {

@@ -108,7 +108,7 @@ func (r *recording) request() {
 		return
 	}
 	l.Request = r.Requested().Recorded()
-	// The machine was seen on in this entry, so that something may be running on it, whatever it reports.
+	// The machine was seen on in this entry, so that something may be running on it.
 	if l.SeenOnAt == nil && r.Shows(redfish.PowerOn) && r.BMC.Begun.After(r.Memory.EnteredAt(r.Server)) {
 		at := metav1.NewMicroTime(r.Now)
 		l.SeenOnAt, l.SeenOnCounted = &at, r.CountedNow.Stored()

@@ -58,7 +58,7 @@ func applyBootOrder(d *draft, _ engine.Effect) loop.Progress {
 	}
 	if left := d.Requested().UnsettledFor(redfish.PowerOn); left > 0 {
 		d.wake(left)
-		return loop.Holds() // the machine may be booting, whatever the BMC shows
+		return loop.Holds() // the machine may be booting, also if the BMC does not show it
 	}
 	id := d.jobID("boot-order-" + strings.Join(devices, ","))
 	switch job := d.BMC.Jobs[id]; {
