@@ -282,7 +282,7 @@ var _ = Describe("The command line, admission and the controller", Serial, Order
 					first = append(first, line)
 				}
 			}
-			Eventually(func() string { return noteOn(ctx, j.head().Name) }).WithTimeout(2 * time.Minute).Should(HavePrefix(shortened(strings.Join(first, "\n"), 900)), j.name)
+			Eventually(func() string { return noteOn(ctx, j.head().Name) }).WithTimeout(2*time.Minute).Should(HavePrefix(shortened(strings.Join(first, "\n"), 900)), j.name)
 		}
 	})
 })

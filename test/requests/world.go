@@ -29,13 +29,13 @@ import (
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
-	"github.com/metalaw/metalaw/test/emulated"
-	"github.com/metalaw/metalaw/test/guest"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
 	"github.com/metalaw/metalaw/test/bootprovider"
+	"github.com/metalaw/metalaw/test/emulated"
 	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/test/guest"
 	"github.com/metalaw/metalaw/webhooks"
 )
 
