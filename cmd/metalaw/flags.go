@@ -63,7 +63,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookCerts, "webhook-cert-dir", "/certs", "directory with tls.crt, tls.key and ca.crt")
 	f.BoolVar(&o.rotateCerts, "webhook-cert-rotation", true, "make and renew the certificates; false where cert-manager does")
 	f.StringVar(&o.webhookSecret, "webhook-cert-secret", "metalaw-webhook-certs", "Secret that the certificates are kept in")
-	f.StringSliceVar(&o.extraDNSNames, "extra-dns-names", nil, "further names that the certificate is good for; that of the registry is good for the host of --registry-url by itself")
+	f.StringSliceVar(&o.extraDNSNames, "extra-dns-names", nil,
+		"further names that the certificate is good for; that of the registry is good for the host of --registry-url by itself")
 	f.StringVar(&o.CredentialUse, "credential-use", "warn",
 		"what becomes of a user who decides where the password of a BMC goes, and lacks the verb use "+
 			"on its BMCSecret: off asks nothing, warn warns, on refuses")

@@ -132,7 +132,8 @@ func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
 			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
 		return loop.Holds()
 	}
-	return loop.Failing(v1alpha1.ReasonServerRefused, fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
+	return loop.Failing(v1alpha1.ReasonServerRefused,
+		fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
 }
 
 func raced(server string) loop.Progress {

@@ -188,7 +188,6 @@ func (f facts) waiting() standing {
 // running says whether the machine of a bound claim is as the claim asks.
 func (f facts) running() standing {
 	s := standing{bound: true, reason: v1alpha1.ReasonBooting}
-	boot := policies.BootFactsOf(f.boot)
 	wanted, power := v1alpha1.PowerState(f.claim.Spec.Power), f.server.Status.PowerState
 	trouble := troubleOf(f.server)
 	switch {
@@ -199,17 +198,7 @@ func (f facts) running() standing {
 		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
 	case wanted == v1alpha1.PowerStateOff && power != wanted && power != v1alpha1.PowerStateUnknown: // Off waits for no boot
 		s.reason, s.message = v1alpha1.ReasonPoweringOff, but(fmt.Sprintf("Off is asked for, and the BMC still says %s", power), f.server)
-	case !f.bootFollows() && refusal(f.server) != "":
-		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationRefused, refusal(f.server)
-	case !f.bootFollows() && len(f.changed()) > 0:
-		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationChanged, changedWords(f.boot, f.changed())
-	case !f.bootFollows():
-		s.message = but("the boot configuration is being written", f.server)
-	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
-		s.unprepared, s.reason = true, v1alpha1.ReasonBootError
-		s.message = bootErrorWords(f.boot)
-	case !boot.Ready:
-		s.unprepared, s.message = true, unpreparedWords(f.boot)
+	case f.bootWaits(&s):
 	case power == v1alpha1.PowerStateUnknown:
 		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
 	case power != wanted:
@@ -227,6 +216,27 @@ func (f facts) running() standing {
 		}
 	}
 	return s
+}
+
+// bootWaits says that the boot configuration is not as the claim asks, or not prepared, and tells why.
+func (f facts) bootWaits(s *standing) bool {
+	boot := policies.BootFactsOf(f.boot)
+	switch {
+	case !f.bootFollows() && refusal(f.server) != "":
+		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationRefused, refusal(f.server)
+	case !f.bootFollows() && len(f.changed()) > 0:
+		s.stalled, s.reason, s.message = true, v1alpha1.ReasonBootConfigurationChanged, changedWords(f.boot, f.changed())
+	case !f.bootFollows():
+		s.message = but("the boot configuration is being written", f.server)
+	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
+		s.unprepared, s.reason = true, v1alpha1.ReasonBootError
+		s.message = bootErrorWords(f.boot)
+	case !boot.Ready:
+		s.unprepared, s.message = true, unpreparedWords(f.boot)
+	default:
+		return false
+	}
+	return true
 }
 
 // hindrance says what keeps the server from doing what its claim asks for, as far as the claim's owner can or has to know;

@@ -24,7 +24,8 @@ const limit = 10 * time.Second
 var (
 	claims = prometheus.NewDesc("metalaw_claims_abnormal",
 		"ServerClaims with an abnormal condition, by its type and reason: Stalled that is True, and Ready that is "+
-			"False on a claim that is bound or whose server's BMC cannot be used. What no claim has is left out.", []string{"condition", "reason"}, nil)
+			"False on a claim that is bound or whose server's BMC cannot be used. What no claim has is left out.",
+		[]string{"condition", "reason"}, nil)
 	revisions = prometheus.NewDesc("metalaw_policy_revisions_abnormal",
 		"PolicyRevisions whose condition Compiled or Verified is not True, by its type and reason. What no revision has is left out.",
 		[]string{"condition", "reason"}, nil)

@@ -31,7 +31,7 @@ type Candidate struct {
 
 // IsNothing says that no revision governs at all: the stand-in for it has no name.
 func (c Candidate) IsNothing() bool {
-	return c.Bundle != nil && c.StandsIn && c.Bundle.Revision.Name == ""
+	return c.Bundle != nil && c.StandsIn && c.Revision.Name == ""
 }
 
 // Takes is the bundle that a server in a state can come under, or the one that it cannot, because that dropped the state.

@@ -31,7 +31,8 @@ func (x *executor) writeIgnition(ctx context.Context, a plan.Ignition) loop.Prog
 	token, p := x.ensureIgnition(ctx, a)
 	if p.Phase == loop.Done {
 		l := x.server.Status.Lifecycle
-		l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(a.Agent.Token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
+		l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(a.Agent.Token), Entry: l.Entry,
+			TokenHash: metalprobe.HashToken(token)}
 	}
 	return p
 }

@@ -52,7 +52,32 @@ func (x *executor) carryOut(ctx context.Context, steps plan.Steps) loop.Progress
 }
 
 // do does one act. Permission, the looks past the cache and the guard are acts or stand in the row of an act, and nowhere else.
-func (x *executor) do(ctx context.Context, act plan.Act) loop.Progress { //nolint:gocyclo // one row for each act
+func (x *executor) do(ctx context.Context, act plan.Act) loop.Progress {
+	switch a := act.(type) {
+	case plan.Permit:
+		return x.permitted(ctx, a.Actions...)
+	case plan.Recheck:
+		return x.letBy(x.Gate.Recheck(ctx, x.server, a.Actions...))
+	case plan.Confirm:
+		return x.confirm(ctx, a.Action)
+	case plan.ConfirmClaim:
+		return x.confirmClaim(ctx)
+	case plan.ProveRest:
+		return proof.Rest(ctx, x.Reader, a.Entry, x.seen.Inventory, x.stored)
+	case plan.Ask:
+		x.ask(a)
+		return loop.Holds()
+	case plan.Try:
+		x.carryOut(ctx, a.Steps)
+		return loop.Holds()
+	case plan.Keep, plan.Attest, plan.Prove, plan.Ignition, plan.AgentBoot, plan.MendIgnition, plan.DropAgentBoot, plan.OwnedBoot:
+		return x.write(ctx, act)
+	}
+	return x.note(act)
+}
+
+// note does an act that changes something in memory alone.
+func (x *executor) note(act plan.Act) loop.Progress {
 	switch a := act.(type) {
 	case plan.Set:
 		had := x.server.Spec.BootConfigurationRef != nil
@@ -71,18 +96,15 @@ func (x *executor) do(ctx context.Context, act plan.Act) loop.Progress { //nolin
 		x.Identities.Refresh(x.server.Name, x.target, identity.MaxAge)
 	case plan.Forget:
 		x.Cache.Repeat(x.server.Name, a.ID)
-	case plan.Try:
-		x.carryOut(ctx, a.Steps)
-	case plan.Permit:
-		return x.permitted(ctx, a.Actions...)
-	case plan.Recheck:
-		return x.letBy(x.Gate.Recheck(ctx, x.server, a.Actions...))
-	case plan.Confirm:
-		return x.confirm(ctx, a.Action)
-	case plan.ConfirmClaim:
-		return x.confirmClaim(ctx)
-	case plan.ProveRest:
-		return proof.Rest(ctx, x.Reader, a.Entry, x.seen.Inventory, x.stored)
+	default:
+		return loop.Failing("UnknownAct", fmt.Sprintf("this version cannot carry out a %T", act), 0)
+	}
+	return loop.Holds()
+}
+
+// write does an act that writes to the API server.
+func (x *executor) write(ctx context.Context, act plan.Act) loop.Progress {
+	switch a := act.(type) {
 	case plan.Keep:
 		return x.kept(x.writeInventory(ctx, a.To))
 	case plan.Attest:
@@ -99,12 +121,8 @@ func (x *executor) do(ctx context.Context, act plan.Act) loop.Progress { //nolin
 		return x.dropAgentBoot(ctx, a)
 	case plan.OwnedBoot:
 		return x.followOwner(ctx, a.In)
-	case plan.Ask:
-		x.ask(a)
-	default:
-		return loop.Failing("UnknownAct", fmt.Sprintf("this version cannot carry out a %T", act), 0)
 	}
-	return loop.Holds()
+	return x.note(act)
 }
 
 // ask has the BMC asked behind the guard: at once, or once the record of that is stored (order 1).

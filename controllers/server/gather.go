@@ -43,7 +43,7 @@ func (v *scope) readObjects(ctx context.Context) (err error) {
 	if v.seen.Inventory, err = v.readInventory(ctx); err != nil {
 		return err
 	}
-	if err = v.readProof(ctx); err != nil {
+	if err := v.readProof(ctx); err != nil {
 		return err
 	}
 	if v.seen.Holder, err = v.readHolder(ctx); err != nil {

@@ -98,21 +98,21 @@ func same(t *testing.T, before, after client.Object) {
 }
 
 func TestAPatchSaysWhatOneOfTheWholeSays(t *testing.T) {
-	for name, make := range map[string]func() client.Object{
+	for name, build := range map[string]func() client.Object{
 		"a Server":          func() client.Object { return &v1alpha1.Server{} },
 		"a ServerClaim":     func() client.Object { return &v1alpha1.ServerClaim{} },
 		"a ServerInventory": func() client.Object { return &policyv1alpha1.ServerInventory{} },
 		"a FleetControl":    func() client.Object { return &policyv1alpha1.FleetControl{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			same(t, full(make()), full(make()))
-			same(t, bare(make), full(make()))
-			same(t, full(make()), bare(make))
-			leaves(reflect.ValueOf(full(make())), "", func(path string, field reflect.Value) {
+			same(t, full(build()), full(build()))
+			same(t, bare(build), full(build()))
+			same(t, full(build()), bare(build))
+			leaves(reflect.ValueOf(full(build())), "", func(path string, field reflect.Value) {
 				if strings.HasSuffix(path, ".ResourceVersion") || strings.HasSuffix(path, ".ManagedFields") {
 					return
 				}
-				before, after := full(make()), full(make())
+				before, after := full(build()), full(build())
 				leaves(reflect.ValueOf(after), "", func(other string, field reflect.Value) {
 					if other == path {
 						field.SetZero()
@@ -129,8 +129,8 @@ func TestAPatchSaysWhatOneOfTheWholeSays(t *testing.T) {
 }
 
 // bare is an object with nothing but a version.
-func bare(make func() client.Object) client.Object {
-	o := make()
+func bare(build func() client.Object) client.Object {
+	o := build()
 	o.SetResourceVersion("12")
 	return o
 }

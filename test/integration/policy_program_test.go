@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/test/env"
 )
 
@@ -116,7 +117,7 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 
 	It("shows the promotions, and who made them", func(ctx SpecContext) {
 		Eventually(func() []string { return rows(ctx) }).Should(Equal([]string{
-			"1.1.0 Active 3 true", "1.0.0 Superseded 2 false", "1.2.0 Superseded 1 false"}))
+			"1.1.0 Active 3 true", "1.0.0 Superseded 2 false", testkit.Version + " Superseded 1 false"}))
 		text := policy(ctx, viewer, "history")
 		Expect(text.out).To(MatchRegexp(`(?m)^fleet-1\.1\.0-\w+ +3 +Active .* axel \d{4}-\S+Z +fleet-1\.1\.0 +servers adopt`))
 		var all []row

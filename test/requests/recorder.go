@@ -148,7 +148,8 @@ func (r *recorder) sent(write emulator.Write, done bool) bool {
 // asked records a request to a BMC, of which the manager's log tells.
 func (r *recorder) asked(log logr.Logger, values map[string]any) {
 	method, path := fmt.Sprint(values["method"]), fmt.Sprint(values["path"])
-	c := call{at: time.Now(), Class: bmcClass(method), Verb: method, Object: bmcObject(path), Name: fmt.Sprint(values["address"]), By: byWhom(callers())}
+	c := call{at: time.Now(), Class: bmcClass(method), Verb: method, Object: bmcObject(path),
+		Name: fmt.Sprint(values["address"]), By: byWhom(callers())}
 	if took, is := values["took"].(time.Duration); is {
 		c.at = c.at.Add(-took)
 	}

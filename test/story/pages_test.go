@@ -94,7 +94,7 @@ func newShell(ctx context.Context, root string) shell {
 	// A reader answers yes where the program asks; without a terminal it asks for the flag.
 	wrapper := "#!/bin/bash\ncase \"$1 $2\" in server\\ retry|server\\ cordon|server\\ attest|server\\ declare-clean) set -- \"$@\" --yes;; esac\n" +
 		"exec " + program(ctx) + " \"$@\"\n"
-	Expect(os.WriteFile(filepath.Join(bin, "metalaw"), []byte(wrapper), 0o700)).To(Succeed()) //nolint:gosec // It is a program.
+	Expect(os.WriteFile(filepath.Join(bin, "metalaw"), []byte(wrapper), 0o700)).To(Succeed())
 	return s
 }
 

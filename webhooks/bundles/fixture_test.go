@@ -55,14 +55,6 @@ func promoted(n int64) func(*policyv1alpha1.PolicyRevision) {
 	return func(r *policyv1alpha1.PolicyRevision) { r.SetPromotion(n) }
 }
 
-// restoredWith has the number of a promotion that took effect elsewhere.
-func restoredWith(n int64) func(*policyv1alpha1.PolicyRevision) {
-	return func(r *policyv1alpha1.PolicyRevision) {
-		r.SetPromotion(n)
-		r.Annotations[policyv1alpha1.PromotedObjectAnnotation] = "elsewhere"
-	}
-}
-
 func ofAnother(bundle string) func(*policyv1alpha1.PolicyRevision) {
 	return func(r *policyv1alpha1.PolicyRevision) { r.Spec.Bundle = bundle }
 }

@@ -25,7 +25,7 @@ func WarnApplied[T any, P Pointer[T]](before, after *T, found *Findings) {
 // appliesAnnotation says that an annotation is part of what a user applies, on the server's side or on the client's.
 func appliesAnnotation(o metav1.Object, name string) bool {
 	for _, m := range o.GetManagedFields() {
-		if m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil && ownsAnnotation(m.FieldsV1.Raw, name) {
+		if m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil && ownsAnnotation(m.FieldsV1.GetRawBytes(), name) {
 			return true
 		}
 	}

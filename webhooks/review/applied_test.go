@@ -15,7 +15,7 @@ func TestAnOperationThatComesWithAnApplyIsWarnedOf(t *testing.T) {
 	const asks = `{"f:metadata":{"f:annotations":{"f:metal.ironcore.dev/operation":{}}}}`
 	managed := func(operation metav1.ManagedFieldsOperationType, fields string) func(*v1alpha1.Server) {
 		return func(s *v1alpha1.Server) {
-			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "flux", Operation: operation, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}}
+			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "flux", Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}}
 		}
 	}
 	lastApplied := func(manifest string) func(*v1alpha1.Server) {

@@ -52,6 +52,14 @@ func Plan(s Snapshot, horizon time.Duration) []Planned {
 	return f.told()
 }
 
+// future is a snapshot that goes on.
+type future struct {
+	Snapshot
+	planned map[types.UID]*Planned
+	// last are the answers of the last decision.
+	last []Grant
+}
+
 // meets notes everything that those wait for which are not granted.
 func (f *future) meets() {
 	for _, g := range decide(f.Snapshot, true) {
@@ -59,14 +67,6 @@ func (f *future) meets() {
 			p.Obstacles = g.Obstacles
 		}
 	}
-}
-
-// future is a snapshot that goes on.
-type future struct {
-	Snapshot
-	planned map[types.UID]*Planned
-	// last are the answers of the last decision.
-	last []Grant
 }
 
 // newFuture copies what the simulation changes.

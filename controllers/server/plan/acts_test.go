@@ -163,18 +163,18 @@ type want struct {
 }
 
 // check compares steps with what they are to be, and what each act that changes something makes of literal objects.
-func check(t *testing.T, s Seen, make func(Seen) Steps, w want) {
+func check(t *testing.T, s Seen, build func(Seen) Steps, w want) {
 	t.Helper()
 	server, memory := s.Server.DeepCopy(), s.Memory
 	inventory := s.Inventory.DeepCopy()
-	steps := make(s)
+	steps := build(s)
 	if diff := cmp.Diff(server, s.Server); diff != "" {
 		t.Errorf("the plan changes the server that is seen (-before +after)\n%s", diff)
 	}
 	if diff := cmp.Diff(w.acts, words(steps.Acts)); diff != "" {
 		t.Errorf("acts (-want +got)\n%s", diff)
 	}
-	if again := words(make(s).Acts); !slices.Equal(again, words(steps.Acts)) {
+	if again := words(build(s).Acts); !slices.Equal(again, words(steps.Acts)) {
 		t.Errorf("the same is seen, and planned otherwise: %v", again)
 	}
 	if got := progress(steps.Then); got != w.then {

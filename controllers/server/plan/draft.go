@@ -41,17 +41,17 @@ func Effect(s Seen, effect engine.Effect) Steps {
 	if slices.Contains(asClaimed, effect.Name) && s.Claim != nil && v1alpha1.Ignored(s.Claim) {
 		return Steps{} // a claim that is to be left alone asks for nothing
 	}
-	make, known := effects[effect.Name]
+	build, known := effects[effect.Name]
 	if !known {
 		return Steps{Then: loop.Failing("UnknownEffect", "this version cannot carry out "+effect.Name, 0)}
 	}
-	return drafted(s, func(d *draft) loop.Progress { return make(d, effect) })
+	return drafted(s, func(d *draft) loop.Progress { return build(d, effect) })
 }
 
 // drafted are the steps that a function drafts.
-func drafted(s Seen, make func(*draft) loop.Progress) Steps {
+func drafted(s Seen, build func(*draft) loop.Progress) Steps {
 	d := &draft{Seen: s}
-	then := make(d)
+	then := build(d)
 	return Steps{Acts: d.acts, Then: then}
 }
 
@@ -111,9 +111,9 @@ func (d *draft) takeJob(id string, job power.Job) {
 }
 
 // try does steps whose progress holds nothing back.
-func (d *draft) try(make func(*draft) loop.Progress) {
+func (d *draft) try(build func(*draft) loop.Progress) {
 	tried := &draft{Seen: d.Seen, copied: d.copied}
-	then := make(tried)
+	then := build(tried)
 	d.Seen, d.copied = tried.Seen, tried.copied
 	if len(tried.acts) > 0 {
 		d.do(Try{Steps: Steps{Acts: tried.acts, Then: then}})

@@ -27,7 +27,7 @@ func poweredServer(power redfish.PowerState, change ...func(*v1alpha1.Server)) S
 	}
 	s := Seen{Observation: policies.Observation{Server: server, Now: now}, Config: Config{PowerGrace: time.Minute}}
 	s.BMC.Tried, s.BMC.Begun, s.BMC.At, s.BMC.System.Power = true, now, now, power
-	s.Observation.System = policies.SystemReading{Reachable: true, Identity: policies.IdentitySame, Power: string(power)}
+	s.System = policies.SystemReading{Reachable: true, Identity: policies.IdentitySame, Power: string(power)}
 	s.Facts = s.Observation.Facts()
 	return s
 }

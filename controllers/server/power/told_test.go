@@ -79,9 +79,9 @@ func TestAPowerOffRemembersThatTheManagerHadNotSwitchedTheMachineOn(t *testing.T
 	shown := metav1.NewMicroTime(noon.Add(-30 * time.Minute))
 	asked := func(change func(*v1alpha1.PowerRequest)) func(*Input) {
 		return func(in *Input) {
-			in.Asked.Request = &v1alpha1.PowerRequest{Entry: 7, AskedAt: metav1.NewMicroTime(noon.Add(-time.Hour))}
-			change(in.Asked.Request)
-			in.RecordedAt = in.Asked.Request.AskedAt.Time
+			in.Request = &v1alpha1.PowerRequest{Entry: 7, AskedAt: metav1.NewMicroTime(noon.Add(-time.Hour))}
+			change(in.Request)
+			in.RecordedAt = in.Request.AskedAt.Time
 		}
 	}
 	for name, c := range map[string]struct {

@@ -53,8 +53,8 @@ func TestNoTableOfTheReferenceIsDoubled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, make := range map[string]func(string) (string, error){"flags": flagsPage, "annotations": annotationsPage} {
-		page, err := make(root)
+	for name, build := range map[string]func(string) (string, error){"flags": flagsPage, "annotations": annotationsPage} {
+		page, err := build(root)
 		if err != nil {
 			t.Fatal(err)
 		}

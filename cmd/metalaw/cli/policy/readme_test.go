@@ -23,7 +23,6 @@ func TestTheErrorOfTheREADMECanBeReproduced(t *testing.T) {
 		t.Fatal("README.md shows no error")
 	}
 	t.Chdir(filepath.Dir(begun(t, "default")))
-	//nolint:gosec // the expression stands in a page of the repository
 	if out, err := exec.CommandContext(t.Context(), "sed", "-i", string(shown[1]), "fleet/lifecycle.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
