@@ -97,7 +97,7 @@ func (x *executor) note(act plan.Act) loop.Progress {
 	case plan.Forget:
 		x.Cache.Repeat(x.server.Name, a.ID)
 	default:
-		return loop.Failing("UnknownAct", fmt.Sprintf("this version cannot carry out a %T", act), 0)
+		return loop.Failing("UnknownEffect", fmt.Sprintf("this version cannot carry out a %T", act), 0)
 	}
 	return loop.Holds()
 }

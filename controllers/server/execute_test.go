@@ -36,7 +36,7 @@ func TestTheFirstActThatIsNotDoneEndsTheSteps(t *testing.T) {
 		"one that is done":                            {plan.Permit{Actions: []fleet.Action{fleet.Setting}}, "after"},
 		"one that is frozen":                          {plan.Permit{Actions: []fleet.Action{fleet.PowerCycle}}, "Frozen"},
 		"one that is frozen past the cache":           {plan.Recheck{Actions: []fleet.Action{fleet.PowerCycle}}, "Frozen"},
-		"one that this version does not know":         {strange{}, "UnknownAct"},
+		"one that this version does not know":         {strange{}, "UnknownEffect"},
 		"one that is tried":                           {plan.Try{Steps: plan.Steps{Acts: []plan.Act{strange{}}}}, "after"},
 		"one whose server was changed since the read": {plan.Confirm{Action: fleet.Record}, "StaleRead"},
 	} {

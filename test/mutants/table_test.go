@@ -46,7 +46,7 @@ var mutants = []mutant{
 		test: "TestTheFirstActThatIsNotDoneEndsTheSteps", in: "./controllers/server"},
 	{name: "an act without a row is done",
 		file: "controllers/server/execute.go",
-		from: `return loop.Failing("UnknownAct", fmt.Sprintf("this version cannot carry out a %T", act), 0)`, to: "_ = fmt.Sprint()",
+		from: `return loop.Failing("UnknownEffect", fmt.Sprintf("this version cannot carry out a %T", act), 0)`, to: "_ = fmt.Sprint()",
 		test: "TestTheFirstActThatIsNotDoneEndsTheSteps", in: "./controllers/server"},
 	{name: "a BMC is asked without the guard",
 		file: "controllers/server/guard.go",

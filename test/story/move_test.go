@@ -72,15 +72,15 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 			return m
 		}
 		held, free, keeping := machine(), machine(), machine()
-		create(ctx, newClaim("moved", held))
-		create(ctx, newClaim("moved-kept", keeping))
-		Eventually(claimCondition(ctx, "moved", "Ready")).Should(Equal("True/Running"))
-		Eventually(claimCondition(ctx, "moved-kept", "Ready")).Should(Equal("True/Running"))
+		create(ctx, newClaim("rehomed", held))
+		create(ctx, newClaim("rehomed-kept", keeping))
+		Eventually(claimCondition(ctx, "rehomed", "Ready")).Should(Equal("True/Running"))
+		Eventually(claimCondition(ctx, "rehomed-kept", "Ready")).Should(Equal("True/Running"))
 		changeServer(ctx, serverOf(keeping), func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })
-		deleteClaim(ctx, "moved-kept")
+		deleteClaim(ctx, "rehomed-kept")
 		Eventually(state(ctx, serverOf(keeping))).Should(Equal("Released/Off"))
 		machines := []*emulator.Machine{held, free, keeping}
-		names := map[string]bool{"fleet": true, "moved": true}
+		names := map[string]bool{"fleet": true, "rehomed": true}
 		for _, m := range machines {
 			names[m.Name()], names[serverOf(m)], names[m.Identity().UUID] = true, true, true
 		}
@@ -111,7 +111,7 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		for _, file := range files {
 			leaveOnly(file, mine)
 		}
-		lost(ctx, getClaim(ctx, "moved"))
+		lost(ctx, getClaim(ctx, "rehomed"))
 		for _, m := range machines {
 			ends(ctx, m)
 		}
@@ -142,8 +142,8 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 
 		By("looking at it while it is held")
 		Eventually(func() string { return getServer(ctx, serverOf(held)).Annotations[v1alpha1.ClaimUIDAnnotation] }).
-			Should(Equal(string(getClaim(ctx, "moved").UID)))
-		Eventually(claimCondition(ctx, "moved", "Bound")).Should(HavePrefix("True/"))
+			Should(Equal(string(getClaim(ctx, "rehomed").UID)))
+		Eventually(claimCondition(ctx, "rehomed", "Bound")).Should(HavePrefix("True/"))
 		Eventually(state(ctx, serverOf(held))).Should(Equal("Reserved/On"))
 		Eventually(state(ctx, serverOf(keeping))).Should(Equal("Released/Off"))
 		Eventually(state(ctx, serverOf(free))).Should(Equal("Available/Off"))
@@ -157,7 +157,7 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		By("releasing the hold")
 		guests.now.Store(&next.guests)
 		recontrol(ctx, thawed)
-		Eventually(claimCondition(ctx, "moved", "Ready")).Should(Equal("True/Running"))
+		Eventually(claimCondition(ctx, "rehomed", "Ready")).Should(Equal("True/Running"))
 		Consistently(state(ctx, serverOf(held))).Should(Equal("Reserved/On"))
 		Expect(held.Boots()).To(Equal(boots))
 		Expect(keeping.Drives()[0].Contents()).To(Equal(kept))
@@ -169,7 +169,7 @@ var _ = Describe("A fleet that moves to another cluster", Serial, func() {
 		By("serving the next claim, and ending the one that moved")
 		create(ctx, newClaim("moved-next", free))
 		Eventually(claimCondition(ctx, "moved-next", "Bound")).Should(HavePrefix("True/"))
-		deleteClaim(ctx, "moved")
+		deleteClaim(ctx, "rehomed")
 		Eventually(state(ctx, serverOf(held))).Should(Equal("Available/Off"))
 		Expect(held.Drives()[0].Erased()).To(BeTrue())
 	})
