@@ -124,7 +124,7 @@ type ServerClaim struct {
 	// status says how far the claim has come. By its default a claim without a status is in progress for tools that follow
 	// kstatus, and not ready.
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +default={"observedGeneration":-1}
 	Status ServerClaimStatus `json:"status,omitzero"`
 }
 
