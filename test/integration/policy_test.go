@@ -196,6 +196,8 @@ var _ = Describe("the rollout of policies", func() {
 
 		By("promoting one of them, as ever")
 		label(ctx, "0.9.0", "shadow")
+		Eventually(func() policyv1alpha1.LabelledStage { return revisionOf(ctx, "0.9.0").Status.LabelledStage }).
+			Should(Equal(policyv1alpha1.LabelledShadow))
 		label(ctx, "0.9.0", "active")
 		Eventually(m.governs).Should(Equal("0.9.0"))
 		Eventually(m.store.Missing).Should(BeEmpty())
