@@ -99,6 +99,6 @@ var _ = Describe("The certificate of a BMC", func() {
 		createEndpoint(ctx, "outside", "02:4d:4e:00:00:01", m.Address())
 		Eventually(endpointCondition(ctx, "outside", v1alpha1.ConditionReady)).Should(Equal("False/ConnectionFailed"))
 		Expect(r.fleet.RequestTotal(emulator.Filter{})).To(BeZero())
-		expectNothingMade(ctx)
+		r.expectNothingMade(ctx)
 	})
 })

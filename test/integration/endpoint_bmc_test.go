@@ -65,7 +65,7 @@ var _ = Describe("An Endpoint", func() {
 		r.start(ctx)
 		createEndpoint(ctx, "e1", "01:00:5e:00:00:01", "127.66.0.1")
 		Eventually(endpointCondition(ctx, "e1", "Matched")).Should(Equal("False/InvalidMAC"))
-		expectNothingMade(ctx)
+		r.expectNothingMade(ctx)
 	})
 
 	It("with an unknown prefix says so, and nothing else changes", func(ctx SpecContext) {
@@ -73,7 +73,7 @@ var _ = Describe("An Endpoint", func() {
 		createEndpoint(ctx, "e1", "b0:7b:25:00:00:01", "127.66.0.1")
 		Eventually(endpointCondition(ctx, "e1", "Matched")).Should(Equal("False/UnknownPrefix"))
 		Expect(endpointCondition(ctx, "e1", "Ready")()).To(Equal("False/UnknownPrefix"))
-		expectNothingMade(ctx)
+		r.expectNothingMade(ctx)
 	})
 
 	It("that does not answer says so, and is a BMC when it does", func(ctx SpecContext) {
@@ -83,7 +83,7 @@ var _ = Describe("An Endpoint", func() {
 		createEndpoint(ctx, "e1", m.BMCMAC(), m.Address())
 		Eventually(endpointCondition(ctx, "e1", "Ready")).Should(Equal("False/ConnectionFailed"))
 		Expect(endpointCondition(ctx, "e1", "Matched")()).To(Equal("True/PrefixFound"))
-		expectNothingMade(ctx)
+		r.expectNothingMade(ctx)
 		Expect(m.SetReachability(emulator.Reachable)).To(Succeed())
 		Eventually(endpointCondition(ctx, "e1", "Ready")).Should(Equal("True/BMCCreated"))
 	})
@@ -95,7 +95,7 @@ var _ = Describe("An Endpoint", func() {
 		Eventually(endpointCondition(ctx, "e1", "Ready")).Should(Equal("False/CredentialsRefused"))
 		offered := m.FailedLogins()
 		Expect(offered).To(BeNumerically("<=", 4), "two accounts, each as a session and as Basic")
-		expectNothingMade(ctx)
+		r.expectNothingMade(ctx)
 
 		r.restart(ctx)
 		Consistently(m.FailedLogins).Should(Equal(offered))

@@ -109,6 +109,7 @@ func (r *rig) start(ctx context.Context) {
 	DeferCleanup(func(ctx SpecContext) {
 		removeNew(ctx, r.before)
 		r.stop()
+		removeRest(ctx, r.before)
 		// A spec may have taken away a BMC that still has a session of ours.
 		Expect(r.pool.Close(ctx)).To(Or(Succeed(), MatchError(ContainSubstring("a session may be left"))))
 	})
@@ -151,6 +152,21 @@ func removeNew(ctx context.Context, before map[string]client.Object) {
 		}
 		g.Expect(left).To(BeZero())
 	}).Should(Succeed())
+}
+
+// removeRest deletes what a reconcile in flight made after its owner was deleted: no garbage collector runs here.
+func removeRest(ctx context.Context, before map[string]client.Object) {
+	GinkgoHelper()
+	for key, object := range present(ctx) {
+		if before[key] != nil {
+			continue
+		}
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, object))).To(Succeed())
+		base, ok := object.DeepCopyObject().(client.Object)
+		Expect(ok).To(BeTrue())
+		object.SetFinalizers(nil)
+		Expect(client.IgnoreNotFound(admin.Patch(ctx, object, client.MergeFrom(base)))).To(Succeed())
+	}
 }
 
 // machine adds one whose BMC the prefix database knows.

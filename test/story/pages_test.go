@@ -199,7 +199,11 @@ var _ = Describe("The pages' commands", func() {
 				"kubectl get server NAME -o jsonpath='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}'": `Stalled=True`,
 			},
 		}.run(ctx)
-		Eventually(operated(ctx, name)).Should(Equal("attest-disk Succeeded"))
+		Eventually(operated(ctx, name)).Should(Equal("attest-disk Succeeded"), func() string {
+			s := getServer(ctx, name)
+			return fmt.Sprintf("%s in entry %d, annotations %v, operation %+v, events %v", s.Status.State, s.Status.Lifecycle.Entry,
+				s.Annotations, s.Status.Operation, eventReasons(ctx, name)())
+		})
 		operate(ctx, name, v1alpha1.OperationRetry)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		deleteClaim(ctx, "lost")

@@ -173,6 +173,8 @@ var _ = Describe("A client that writes its owner and park once", func() {
 		parkOnce(ctx, name)
 		parkWaits(ctx, name)
 		create(ctx, newClaim("by-hand", m, func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: name} }))
+		// A Server that names a claim before the manager's cache shows the claim is held as one whose claim is missing.
+		Eventually(claimCondition(ctx, "by-hand", "Bound")).Should(HavePrefix("False/"))
 		changeServer(ctx, name, func(s *v1alpha1.Server) {
 			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: tenants, Name: "by-hand"}
 		})

@@ -49,6 +49,7 @@ var _ = Describe("What a user said of a machine", func() {
 		Expect(s.Spec.Taints).To(Equal([]v1alpha1.Taint{broken}))
 		create(ctx, newClaim("for-a-cordoned", m))
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
+		Eventually(claimCondition(ctx, "for-a-cordoned", "Bound")).Should(HavePrefix("False/"))
 		Consistently(claimCondition(ctx, "for-a-cordoned", "Bound")).Should(HavePrefix("False/"))
 
 		By("decommissioning it")
