@@ -39,7 +39,7 @@ import (
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/bootservice"
 	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 	"github.com/metalaw/metalaw/internal/bootserver"
 	"github.com/metalaw/metalaw/internal/bootserver/images"
 	agents "github.com/metalaw/metalaw/metalprobe/registry"
