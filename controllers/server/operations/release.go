@@ -20,7 +20,7 @@ func (d *decision) releaseByHand() {
 	d.take(v1alpha1.OperationRelease)
 	switch {
 	case d.Holder != "":
-		d.finish(v1alpha1.OperationRefused, d.holdsWords())
+		d.finish(v1alpha1.OperationRefused, holdsWords(&d.Input))
 	case foundOnly(d.server, d.Inventory):
 		d.finish(v1alpha1.OperationRefused, "its disks held data when it was inspected, and no claim is known to have left it; "+
 			"operation sanitize has it erased")
@@ -69,12 +69,12 @@ func (d *decision) tooLate(what string) string {
 
 // holdsWords says why a claim that exists stands in the way of a release by hand. One that holds another server is not to
 // be deleted for the sake of this one.
-func (d *decision) holdsWords() string {
-	if c := d.Claim; c != nil && c.Namespace+"/"+c.Name == d.Holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != d.server.Name {
+func holdsWords(in *Input) string {
+	if c := in.Claim; c != nil && c.Namespace+"/"+c.Name == in.Holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != in.Server.Name {
 		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; "+
-			"clear spec.serverClaimRef of this server instead", d.Holder, c.Spec.ServerRef.Name)
+			"clear spec.serverClaimRef of this server instead", in.Holder, c.Spec.ServerRef.Name)
 	}
-	return "the claim " + d.Holder + " exists and holds this server; delete the claim instead"
+	return "the claim " + in.Holder + " exists and holds this server; delete the claim instead"
 }
 
 // undone says what a user does after undo-release, and what the machine does then: its power may have gone with its claim.
@@ -102,7 +102,7 @@ func (d *decision) mayNotSanitize() string {
 	s := d.server
 	switch ref := s.Spec.ServerClaimRef; {
 	case d.Holder != "":
-		return d.holdsWords()
+		return holdsWords(&d.Input)
 	case ref != nil:
 		return fmt.Sprintf("it names the claim %s/%s; delete the claim, or clear the reference", ref.Namespace, ref.Name)
 	case !slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty):
