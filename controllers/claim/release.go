@@ -157,8 +157,11 @@ func (v *scope) dropBoot(ctx context.Context, servers []*v1alpha1.Server) error 
 	if err != nil {
 		return fmt.Errorf("boot configuration: %w", err)
 	}
-	if boot == nil || !boot.DeletionTimestamp.IsZero() ||
-		!metav1.IsControlledBy(boot, c) && !orphaned.Boot(boot, v1alpha1.BootPurposeClaim, servers...) {
+	if boot == nil {
+		return nil
+	}
+	own := metav1.IsControlledBy(boot, c) || orphaned.Boot(boot, v1alpha1.BootPurposeClaim, servers...)
+	if !own || !boot.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	err = v.Client.Delete(ctx, boot, client.Preconditions{UID: &boot.UID})
