@@ -8,15 +8,14 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -66,13 +65,12 @@ func (v *scope) readSystem(ctx context.Context, f *facts, uuid string) error {
 // assigned UUIDs alone, which nothing but the annotation ties to a machine.
 func (v *scope) readInventory(ctx context.Context, f *facts, uuid string) error {
 	for _, name := range uuids.Spellings(uuid) {
-		inventory := &policyv1alpha1.ServerInventory{}
-		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		inventory, err := stored.One[policyv1alpha1.ServerInventory](ctx, v.Client, "", name)
 		if err != nil {
 			return fmt.Errorf("get ServerInventory %s: %w", name, err)
+		}
+		if inventory == nil {
+			continue
 		}
 		recorded, holds := policies.OnRecord(nil, inventory), policies.MayHoldData(nil, inventory)
 		known := f.byUUID[uuid]
@@ -92,16 +90,14 @@ func (v *scope) readIncumbent(ctx context.Context, f *facts, name string) error 
 	if name == "" || name == v.bmc.Name {
 		return nil
 	}
-	other := &v1alpha1.BMC{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other)
-	if apierrors.IsNotFound(err) {
-		f.incumbents[name] = incumbent{gone: true}
-		return nil
-	}
+	other, err := stored.One[v1alpha1.BMC](ctx, v.Client, "", name)
 	if err != nil {
 		return fmt.Errorf("get BMC %s: %w", name, err)
 	}
-	f.incumbents[name] = incumbent{lost: v.lostFor(other, v.now)}
+	f.incumbents[name] = incumbent{gone: other == nil}
+	if other != nil {
+		f.incumbents[name] = incumbent{lost: v.lostFor(other, v.now)}
+	}
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // hold marks the Servers of a BMC that asks to leave them alone. It is a reconciler of its own, because neither the loop of
@@ -93,11 +93,7 @@ func (h *hold) bmcOf(ctx context.Context, s *v1alpha1.Server) (*v1alpha1.BMC, er
 	if name == "" {
 		return nil, nil
 	}
-	bmc := &v1alpha1.BMC{}
-	if err := h.client.Get(ctx, types.NamespacedName{Name: name}, bmc); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return bmc, nil
+	return stored.One[v1alpha1.BMC](ctx, h.client, "", name)
 }
 
 // holdOn is the value that HeldByBMCAnnotation of a Server is to have; empty for none. A BMC that does not exist says nothing,

@@ -12,12 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/denied"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/tracking"
 )
 
@@ -150,12 +150,12 @@ func newServer(b *v1alpha1.BMC, step step, name string) *v1alpha1.Server {
 
 // pointServer lets a Server name this BMC and the system's URI at it.
 func (v *scope) pointServer(ctx context.Context, step step) loop.Progress {
-	server := &v1alpha1.Server{}
-	if err := v.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
-		if apierrors.IsNotFound(err) {
-			return loop.Waiting("Raced", "the Server "+step.server+" is gone", settle)
-		}
+	server, err := stored.One[v1alpha1.Server](ctx, v.Reader, "", step.server)
+	switch {
+	case err != nil:
 		return loop.Broken(fmt.Errorf("get Server %s: %w", step.server, err))
+	case server == nil:
+		return loop.Waiting("Raced", "the Server "+step.server+" is gone", settle)
 	}
 	now := asServer(server)
 	if now.bmc != v.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
@@ -186,13 +186,12 @@ func (v *scope) pointServer(ctx context.Context, step step) loop.Progress {
 
 // confirmLost makes sure, uncached, that the incumbent is gone or unreachable.
 func (v *scope) confirmLost(ctx context.Context, name string) loop.Progress {
-	other := &v1alpha1.BMC{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
-	switch {
-	case apierrors.IsNotFound(err):
-		return loop.Holds()
-	case err != nil:
+	other, err := stored.One[v1alpha1.BMC](ctx, v.Reader, "", name)
+	if err != nil {
 		return loop.Broken(fmt.Errorf("get BMC %s: %w", name, err))
+	}
+	if other == nil {
+		return loop.Holds()
 	}
 	if lost := v.lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
 		return loop.Waiting("Raced", "the BMC "+name+" answers again", settle)

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rivals"
 	"github.com/metalaw/metalaw/internal/machineid"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -102,14 +101,11 @@ func (v *scope) rivals(ctx context.Context, uuid string) ([]string, error) {
 		if name == v.bmc.Name || slices.Contains(list, name) {
 			continue
 		}
-		other := &v1alpha1.BMC{}
-		if err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
-			if apierrors.IsNotFound(err) {
-				continue
-			}
+		other, err := stored.One[v1alpha1.BMC](ctx, v.Client, "", name)
+		if err != nil {
 			return nil, fmt.Errorf("get BMC %s: %w", name, err)
 		}
-		if v.lostFor(other, v.now) < v.TakeOverAfter {
+		if other != nil && v.lostFor(other, v.now) < v.TakeOverAfter {
 			list = append(list, name)
 		}
 	}

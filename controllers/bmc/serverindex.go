@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // serverIndex knows the Servers of each machine without the cache, which may lag. It reads all Servers once past the cache,
@@ -92,12 +91,9 @@ func (v *scope) standsFor(ctx context.Context, uuid string) (string, error) {
 
 // namedFor looks past the cache whether the Server of a name stands for a machine.
 func namedFor(ctx context.Context, live client.Reader, name, uuid string) (bool, error) {
-	server := &v1alpha1.Server{}
-	if err := live.Get(ctx, types.NamespacedName{Name: name}, server); err != nil {
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
+	server, err := stored.One[v1alpha1.Server](ctx, live, "", name)
+	if err != nil {
 		return false, fmt.Errorf("get Server %s: %w", name, err)
 	}
-	return isSystem(server.Spec.SystemUUID, uuid), nil
+	return server != nil && isSystem(server.Spec.SystemUUID, uuid), nil
 }

@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
 	"github.com/metalaw/metalaw/internal/bootserver"
 	"github.com/metalaw/metalaw/internal/bootserver/images"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 

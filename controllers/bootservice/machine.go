@@ -14,6 +14,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/bootserver"
 	"github.com/metalaw/metalaw/internal/bootserver/origin"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // ofAgent says that a boot is an inspection or a wipe. Its ignition holds the token of one entry, and the addresses of the machine may
@@ -70,7 +71,7 @@ func (s *Source) tell(ctx context.Context, boot bootserver.Boot, change func(*v1
 	if !change(config) {
 		return
 	}
-	err = s.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err = s.Client.Status().Patch(ctx, config, mergepatch.Locked(before))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "a condition was not written", "bootConfiguration", boot.Name)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/metalaw/metalaw/internal/bootserver"
 	"github.com/metalaw/metalaw/internal/bootserver/images"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // The indexes of this service alone.
@@ -194,7 +195,7 @@ func (r *Reconciler) write(ctx context.Context, before, after *v1alpha1.ServerBo
 	if !equality.Semantic.DeepEqual(before.Annotations, after.Annotations) {
 		wanted := before.DeepCopy()
 		wanted.Annotations = after.Annotations
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		patch := mergepatch.Locked(before)
 		if err := r.Client.Patch(ctx, wanted, patch); err != nil {
 			return err
 		}
@@ -205,5 +206,5 @@ func (r *Reconciler) write(ctx context.Context, before, after *v1alpha1.ServerBo
 	if equality.Semantic.DeepEqual(before.Status, wanted.Status) {
 		return nil
 	}
-	return r.Client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Status().Patch(ctx, wanted, mergepatch.Locked(before))
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -54,26 +54,25 @@ func (v *scope) forward(ctx context.Context) loop.Progress {
 		v.operated = operationNamed
 		return loop.Waiting("Naming", "the operation gets its ID", 0)
 	}
-	var server v1alpha1.Server
-	found, err := get(ctx, v.Live, types.NamespacedName{Name: v.facts.server.Name}, &server)
+	server, err := stored.One[v1alpha1.Server](ctx, v.Live, "", v.facts.server.Name)
 	switch {
 	case err != nil:
 		return loop.Broken(err)
-	case found && !agree(&server, c) && policies.RelationOf(&server, c) == policies.Adoptable:
+	case server != nil && !agree(server, c) && policies.RelationOf(server, c) == policies.Adoptable:
 		return loop.Waiting(v1alpha1.ReasonAdopting, "the operation waits until the claim's UID is recorded on its server", 0)
-	case !found || !agree(&server, c):
+	case server == nil || !agree(server, c):
 		v.operated = operationRefused
 		return loop.Failing("NotBound", "the claim has no server", 0)
 	case server.Annotations[v1alpha1.OperationIDAnnotation] == id:
 		v.operated = operationForwarded
 		return loop.Holds()
-	case !isFree(&server):
+	case !isFree(server):
 		return loop.Waiting("ServerBusy", "the operation waits until the server has done another one", 0)
 	}
 	before := server.DeepCopy()
 	server.Annotations[v1alpha1.OperationAnnotation] = c.Annotations[v1alpha1.OperationAnnotation]
 	server.Annotations[v1alpha1.OperationIDAnnotation] = id
-	err = v.Client.Patch(ctx, &server, mergepatch.Locked(before))
+	err = v.Client.Patch(ctx, server, mergepatch.Locked(before))
 	if err != nil {
 		return loop.Broken(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/orphaned"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -97,13 +97,12 @@ func (v *scope) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
 		if found[name] != nil {
 			continue
 		}
-		var server v1alpha1.Server
-		ok, err := get(ctx, v.Live, types.NamespacedName{Name: name}, &server)
+		server, err := stored.One[v1alpha1.Server](ctx, v.Live, "", name)
 		if err != nil {
 			return nil, fmt.Errorf("server %s: %w", name, err)
 		}
-		if ok {
-			found[name] = &server
+		if server != nil {
+			found[name] = server
 		}
 	}
 	all := make([]*v1alpha1.Server, 0, len(found))
@@ -154,16 +153,18 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time,
 // the same name that belongs to another object stays.
 func (v *scope) dropBoot(ctx context.Context, servers []*v1alpha1.Server) error {
 	c := v.facts.claim
-	var boot v1alpha1.ServerBootConfiguration
-	found, err := get(ctx, v.Live, client.ObjectKeyFromObject(c), &boot)
+	boot, err := stored.One[v1alpha1.ServerBootConfiguration](ctx, v.Live, c.Namespace, c.Name)
 	if err != nil {
 		return fmt.Errorf("boot configuration: %w", err)
 	}
-	own := metav1.IsControlledBy(&boot, c) || orphaned.Boot(&boot, v1alpha1.BootPurposeClaim, servers...)
-	if !found || !own || !boot.DeletionTimestamp.IsZero() {
+	if boot == nil {
 		return nil
 	}
-	err = v.Client.Delete(ctx, &boot, client.Preconditions{UID: &boot.UID})
+	own := metav1.IsControlledBy(boot, c) || orphaned.Boot(boot, v1alpha1.BootPurposeClaim, servers...)
+	if !own || !boot.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	err = v.Client.Delete(ctx, boot, client.Preconditions{UID: &boot.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete the boot configuration: %w", err)
 	}

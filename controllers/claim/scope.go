@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -21,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // Subject is ServerClaims as the loop sees them.
@@ -52,31 +52,14 @@ func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Sc
 		v.facts.binding = s.Scheduler.Binding(c)
 		return v, nil
 	}
-	var server v1alpha1.Server
-	found, err := get(ctx, s.Client, types.NamespacedName{Name: c.Spec.ServerRef.Name}, &server)
-	if err != nil {
+	var err error
+	if v.facts.server, err = stored.One[v1alpha1.Server](ctx, s.Client, "", c.Spec.ServerRef.Name); err != nil {
 		return nil, fmt.Errorf("server %s: %w", c.Spec.ServerRef.Name, err)
 	}
-	if found {
-		v.facts.server = &server
-	}
-	var boot v1alpha1.ServerBootConfiguration
-	if found, err = get(ctx, s.Client, client.ObjectKeyFromObject(c), &boot); err != nil {
+	if v.facts.boot, err = stored.One[v1alpha1.ServerBootConfiguration](ctx, s.Client, c.Namespace, c.Name); err != nil {
 		return nil, fmt.Errorf("boot configuration: %w", err)
 	}
-	if found {
-		v.facts.boot = &boot
-	}
 	return v, nil
-}
-
-// get says whether an object exists.
-func get(ctx context.Context, r client.Reader, key types.NamespacedName, object client.Object) (bool, error) {
-	err := r.Get(ctx, key, object)
-	if err == nil {
-		return true, nil
-	}
-	return false, client.IgnoreNotFound(err)
 }
 
 // scope is one look at one claim.

@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -220,9 +221,8 @@ func (s *Subject) recordEvents(ctx context.Context, before, after *v1alpha1.Serv
 		return
 	}
 	s.Recorder.Eventf(after, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to server %s", after.Spec.ServerRef.Name)
-	var server v1alpha1.Server
-	if found, err := get(ctx, s.Client, types.NamespacedName{Name: after.Spec.ServerRef.Name}, &server); err == nil && found {
+	if server, err := stored.One[v1alpha1.Server](ctx, s.Client, "", after.Spec.ServerRef.Name); err == nil && server != nil {
 		// It lies in namespace default, which more people read than may know the names of other tenants' claims.
-		s.Recorder.Eventf(&server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to the claim that spec.serverClaimRef names")
+		s.Recorder.Eventf(server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to the claim that spec.serverClaimRef names")
 	}
 }

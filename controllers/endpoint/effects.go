@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/bmctrust"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/tracking"
 	"github.com/metalaw/metalaw/macprefixes"
 	"github.com/metalaw/metalaw/redfish"
@@ -86,11 +86,8 @@ func (v *scope) madeBefore(ctx context.Context) (bool, error) {
 	if !meta.IsStatusConditionTrue(v.endpoint.Status.Conditions, v1alpha1.ConditionReady) {
 		return false, nil
 	}
-	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, &v1alpha1.BMC{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	bmc, err := stored.One[v1alpha1.BMC](ctx, v.Reader, "", v.endpoint.Name)
+	return bmc != nil, err
 }
 
 func progressOf(err error) loop.Progress {
@@ -142,11 +139,8 @@ func (v *scope) reach() redfish.Endpoint {
 
 // readSecret reads the BMCSecret of the endpoint's name; nil where there is none.
 func (v *scope) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
-	secret := &v1alpha1.BMCSecret{}
-	if err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret); err != nil {
-		return nil, wrapped(client.IgnoreNotFound(err), "get BMCSecret %s", v.endpoint.Name)
-	}
-	return secret, nil
+	secret, err := stored.One[v1alpha1.BMCSecret](ctx, v.Client, "", v.endpoint.Name)
+	return secret, wrapped(err, "get BMCSecret %s", v.endpoint.Name)
 }
 
 // question gathers how the device is asked. A device is known where its certificate was pinned before, where the BMCSecret was
@@ -256,13 +250,12 @@ func (v *scope) ownBMCs(ctx context.Context) ([]*v1alpha1.BMC, error) {
 			own = append(own, bmc)
 		}
 	}
-	named := &v1alpha1.BMC{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, named)
-	switch {
-	case err == nil && metav1.IsControlledBy(named, v.endpoint):
-		own = append(own, named)
-	case err != nil && !apierrors.IsNotFound(err):
+	named, err := stored.One[v1alpha1.BMC](ctx, v.Reader, "", v.endpoint.Name)
+	if err != nil {
 		return nil, fmt.Errorf("get BMC %s: %w", v.endpoint.Name, err)
+	}
+	if named != nil && metav1.IsControlledBy(named, v.endpoint) {
+		own = append(own, named)
 	}
 	return own, nil
 }

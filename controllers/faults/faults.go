@@ -27,6 +27,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 const (
@@ -178,7 +179,7 @@ func (r *reconciler) carryOut(ctx context.Context, cached *v1alpha1.Server, v pr
 		c.ObservedGeneration, c.LastTransitionTime = s.Generation, metav1.NewTime(now)
 		meta.SetStatusCondition(&s.Status.Conditions, c)
 	}
-	if err := r.client.Status().Patch(ctx, s, locked(before)); err != nil {
+	if err := r.client.Status().Patch(ctx, s, mergepatch.Locked(before)); err != nil {
 		return err
 	}
 	r.tell(s, v)
@@ -192,15 +193,11 @@ func (r *reconciler) cordon(ctx context.Context, s *v1alpha1.Server, now time.Ti
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.UnclaimableReasonAnnotation, v1alpha1.UnclaimableFaulty)
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.FaultCordonedAtAnnotation, now.UTC().Format(time.RFC3339))
 	r.cordoned[s.Name] = now.Truncate(time.Second)
-	err := r.client.Patch(ctx, s, locked(before))
+	err := r.client.Patch(ctx, s, mergepatch.Locked(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		delete(r.cordoned, s.Name)
 	}
 	return err
-}
-
-func locked(before *v1alpha1.Server) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
 // agrees says that a server has the condition that it is to have. Its times and its generation are no reason to write.

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/counted"
 	"github.com/metalaw/metalaw/internal/freeze"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // Options is what the controller needs from outside.
@@ -106,7 +107,7 @@ func (r *controller) storeTrip(ctx context.Context, c *policyv1alpha1.FleetContr
 }
 
 func (r *controller) patch(ctx context.Context, before, after *policyv1alpha1.FleetControl) error {
-	return r.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Status().Patch(ctx, after, mergepatch.Locked(before))
 }
 
 // measure writes into the status which budgets machines wait for.

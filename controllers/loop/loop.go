@@ -12,13 +12,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // Reconciler runs one kind.
@@ -118,13 +118,8 @@ func (r *Reconciler[T, D]) behind(name types.NamespacedName, object T) bool {
 	if uid, ok := r.ended.Load(name); ok && uid == object.GetUID() {
 		return true
 	}
-	stored, _ := r.written.Load(name)
-	written, ok := stored.(string)
-	if !ok {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), written)
-	if err == nil && order < 0 {
+	last, _ := r.written.Load(name)
+	if written, ok := last.(string); ok && stored.Older(object, written) {
 		return true
 	}
 	r.written.Delete(name)

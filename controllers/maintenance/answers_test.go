@@ -356,7 +356,7 @@ func TestABootConfigurationOfAnotherIsLeftAlone(t *testing.T) {
 	w.delete(sm("a"))
 	w.rounds()
 	w.gone("a")
-	stored(w, &v1alpha1.ServerBootConfiguration{}, "ops", "a")
+	readBack(w, &v1alpha1.ServerBootConfiguration{}, "ops", "a")
 }
 
 func TestAServerThatIsToGoLabelsItsClaim(t *testing.T) {

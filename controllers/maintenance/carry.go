@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // carry carries a step out and shows its result in the look. It says whether another step may follow at once: not where an object was
@@ -66,11 +67,11 @@ func (r *round) keep(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMainte
 	} else {
 		controllerutil.RemoveFinalizer(changed, v1alpha1.FinalizerServerMaintenance)
 	}
-	if err := r.client.Patch(ctx, changed, locked(m)); err != nil {
+	if err := r.client.Patch(ctx, changed, mergepatch.Locked(m)); err != nil {
 		return err
 	}
 	if !kept && len(changed.Finalizers) == 0 {
-		r.written.maintenances.ended(m.UID)
+		r.written.maintenances.Ended(m.UID)
 		l.Maintenances = slices.DeleteFunc(l.Maintenances, func(one hold.Maintenance) bool { return one.UID == m.UID })
 		return nil
 	}
@@ -80,7 +81,7 @@ func (r *round) keep(ctx context.Context, l *hold.Look, m *v1alpha1.ServerMainte
 
 // stored shows a maintenance as it was stored.
 func (r *round) stored(l *hold.Look, m *v1alpha1.ServerMaintenance) {
-	r.written.maintenances.wrote(m)
+	r.written.maintenances.Wrote(m)
 	for i := range l.Maintenances {
 		if one := &l.Maintenances[i]; one.UID == m.UID {
 			one.ServerMaintenance = m
@@ -88,15 +89,11 @@ func (r *round) stored(l *hold.Look, m *v1alpha1.ServerMaintenance) {
 	}
 }
 
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
 // say stores a status.
 func (r *round) say(ctx context.Context, l *hold.Look, step hold.Step) error {
 	changed := step.Of.DeepCopy()
 	changed.Status = step.Status
-	if err := r.client.Status().Patch(ctx, changed, locked(step.Of)); err != nil {
+	if err := r.client.Status().Patch(ctx, changed, mergepatch.Locked(step.Of)); err != nil {
 		return err
 	}
 	r.stored(l, changed)
@@ -162,10 +159,10 @@ func (r *round) consented(ctx context.Context, l *hold.Look, m *v1alpha1.ServerM
 func (r *round) change(ctx context.Context, l *hold.Look, change func(*v1alpha1.Server)) error {
 	changed := l.Server.DeepCopy()
 	change(changed)
-	if err := r.client.Patch(ctx, changed, locked(l.Server)); err != nil {
+	if err := r.client.Patch(ctx, changed, mergepatch.Locked(l.Server)); err != nil {
 		return err
 	}
-	r.written.servers.wrote(changed)
+	r.written.servers.Wrote(changed)
 	l.Server = changed
 	return nil
 }
@@ -173,10 +170,10 @@ func (r *round) change(ctx context.Context, l *hold.Look, change func(*v1alpha1.
 func (r *round) changeClaim(ctx context.Context, l *hold.Look, change func(*v1alpha1.ServerClaim)) error {
 	changed := l.Claim.DeepCopy()
 	change(changed)
-	if err := r.client.Patch(ctx, changed, locked(l.Claim)); err != nil {
+	if err := r.client.Patch(ctx, changed, mergepatch.Locked(l.Claim)); err != nil {
 		return err
 	}
-	r.written.claims.wrote(changed)
+	r.written.claims.Wrote(changed)
 	l.Claim = changed
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // conflictPause is how long the cache is given to show what somebody else wrote.
@@ -54,7 +55,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {
 		return reconcile.Result{}, nil
 	}
-	err := r.client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.client.Status().Patch(ctx, m, mergepatch.Locked(before))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
@@ -76,10 +77,10 @@ func (r *reconciler) letGo(ctx context.Context, m *v1alpha1.ServerMaintenance) (
 		if m.Status = hold.Kept(m, s.Name, r.now()); equality.Semantic.DeepEqual(before.Status, m.Status) {
 			return again, nil
 		}
-		return again, client.IgnoreNotFound(r.client.Status().Patch(ctx, m, locked(before)))
+		return again, client.IgnoreNotFound(r.client.Status().Patch(ctx, m, mergepatch.Locked(before)))
 	case hold.Left(m, s):
 		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerServerMaintenance)
-		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, m, locked(before)))
+		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, m, mergepatch.Locked(before)))
 	}
 	return reconcile.Result{}, nil
 }

@@ -4,17 +4,15 @@ package maintenance
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
 	"github.com/metalaw/metalaw/internal/rights"
-	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // rightsLast is how long an answer about a right is good.
@@ -104,7 +102,7 @@ func (r *makers) forget() {
 // remembered, for the grants.
 func (r *makers) permit(ctx context.Context, m *v1alpha1.ServerMaintenance, s *v1alpha1.Server, claim *v1alpha1.ServerClaim) (bool, error) {
 	maker, known := r.makerOf(m)
-	inventory, err := r.inventoryOf(ctx, s)
+	inventory, err := stored.Inventory(ctx, r.client, s.Spec.SystemUUID)
 	if err != nil {
 		return false, err
 	}
@@ -159,20 +157,4 @@ func (r *makers) holds(ctx context.Context, text string, maker rights.Maker, rig
 		}
 	}
 	return false, nil
-}
-
-// inventoryOf is what is known of a server's machine; nil where nothing is.
-func (r *makers) inventoryOf(ctx context.Context, s *v1alpha1.Server) (*policyv1alpha1.ServerInventory, error) {
-	names := uuids.Spellings(s.Spec.SystemUUID)
-	slices.Sort(names)
-	for _, name := range names {
-		i := &policyv1alpha1.ServerInventory{}
-		switch err := r.client.Get(ctx, client.ObjectKey{Name: name}, i); {
-		case err == nil:
-			return i, nil
-		case client.IgnoreNotFound(err) != nil:
-			return nil, err
-		}
-	}
-	return nil, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/maintenance"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -40,6 +41,16 @@ const (
 	// recheck is when everything is looked at again that nothing told of.
 	recheck = 5 * time.Minute
 )
+
+// written is what this manager wrote last, for as long as a cache does not show it: limits count what was granted a moment
+// ago, and no write is made twice.
+type written struct {
+	maintenances stored.Written[*v1alpha1.ServerMaintenance]
+	servers      stored.Written[*v1alpha1.Server]
+	claims       stored.Written[*v1alpha1.ServerClaim]
+	// boots are the boot configurations that were deleted, by the maintenance that they were of.
+	boots map[types.UID]types.UID
+}
 
 // scheduler grants maintenances and carries them out, one pass after the other.
 type scheduler struct {

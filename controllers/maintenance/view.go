@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
 	"github.com/metalaw/metalaw/engine/maintenance"
 	"github.com/metalaw/metalaw/internal/counted"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -48,19 +49,19 @@ func (s *scheduler) see(ctx context.Context) (*view, error) {
 	if err := s.client.List(ctx, &found, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read the maintenances: %w", err)
 	}
-	v.maintenances = shown(&s.written.maintenances, found.Items, func(m *v1alpha1.ServerMaintenance) *v1alpha1.ServerMaintenance { return m })
+	v.maintenances = stored.Over(&s.written.maintenances, found.Items)
 	var servers v1alpha1.ServerList
 	if err := s.client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read the servers: %w", err)
 	}
-	for _, one := range shown(&s.written.servers, servers.Items, func(o *v1alpha1.Server) *v1alpha1.Server { return o }) {
+	for _, one := range stored.Over(&s.written.servers, servers.Items) {
 		v.servers[one.Name] = one
 	}
 	var claims v1alpha1.ServerClaimList
 	if err := s.client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read the claims: %w", err)
 	}
-	for _, one := range shown(&s.written.claims, claims.Items, func(o *v1alpha1.ServerClaim) *v1alpha1.ServerClaim { return o }) {
+	for _, one := range stored.Over(&s.written.claims, claims.Items) {
 		v.add(one)
 	}
 	v.group()

@@ -251,17 +251,17 @@ func (w *world) delete(o client.Object) {
 	}
 }
 
-func (w *world) server() *v1alpha1.Server { return stored(w, &v1alpha1.Server{}, "", "s1") }
+func (w *world) server() *v1alpha1.Server { return readBack(w, &v1alpha1.Server{}, "", "s1") }
 
 func (w *world) claim() *v1alpha1.ServerClaim {
-	return stored(w, &v1alpha1.ServerClaim{}, "team", "db")
+	return readBack(w, &v1alpha1.ServerClaim{}, "team", "db")
 }
 
 func (w *world) sm(name string) *v1alpha1.ServerMaintenance {
-	return stored(w, &v1alpha1.ServerMaintenance{}, "ops", name)
+	return readBack(w, &v1alpha1.ServerMaintenance{}, "ops", name)
 }
 
-func stored[T client.Object](w *world, o T, namespace, name string) T {
+func readBack[T client.Object](w *world, o T, namespace, name string) T {
 	w.t.Helper()
 	if err := w.api.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, o); err != nil {
 		w.t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/readiness/taints"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 const (
@@ -120,7 +121,7 @@ func (r *reconciler) settle(ctx context.Context, s *v1alpha1.Server, rules []tai
 	for _, key := range out.Completed {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, "true")
 	}
-	return r.client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Patch(ctx, s, mergepatch.Locked(before))
 }
 
 func decide(s *v1alpha1.Server, rules []taints.Rule) taints.Output {
@@ -152,7 +153,7 @@ func (r *reconciler) rule(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	case !controllerutil.AddFinalizer(rule, v1alpha1.FinalizerServerReadinessRule):
 		return ctrl.Result{}, nil
 	}
-	return settled(r.client.Patch(ctx, rule, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return settled(r.client.Patch(ctx, rule, mergepatch.Locked(before)))
 }
 
 // clean takes the taint of a rule that goes off the servers which it selects. It says whether one keeps it, because it is to be left

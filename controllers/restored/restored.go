@@ -25,7 +25,9 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/restored/doubt"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/restored"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
@@ -115,7 +117,7 @@ func (r *keeper) keep(ctx context.Context, req ctrl.Request) (ctrl.Result, error
 	if !s.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	inventory, err := r.inventory(ctx, s)
+	inventory, err := stored.Inventory(ctx, r.live, s.Spec.SystemUUID)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -134,20 +136,6 @@ func (r *keeper) keep(ctx context.Context, req ctrl.Request) (ctrl.Result, error
 
 // conflictPause is when to look again at what another writer changed.
 const conflictPause = 200 * time.Millisecond
-
-// inventory is what is stored of the machine; nil where nothing is.
-func (r *keeper) inventory(ctx context.Context, s *v1alpha1.Server) (*policyv1alpha1.ServerInventory, error) {
-	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
-		inventory := &policyv1alpha1.ServerInventory{}
-		switch err := r.live.Get(ctx, types.NamespacedName{Name: name}, inventory); {
-		case err == nil:
-			return inventory, nil
-		case !apierrors.IsNotFound(err):
-			return nil, err
-		}
-	}
-	return nil, nil
-}
 
 func (r *keeper) writeInventory(ctx context.Context, s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory, step doubt.Step) error {
 	if inventory == nil {
@@ -169,7 +157,7 @@ func (r *keeper) writeInventory(ctx context.Context, s *v1alpha1.Server, invento
 	if equality.Semantic.DeepEqual(before, inventory) {
 		return nil
 	}
-	return r.client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Patch(ctx, inventory, mergepatch.Locked(before))
 }
 
 func (r *keeper) writeServer(ctx context.Context, s *v1alpha1.Server, value string) error {
@@ -181,5 +169,5 @@ func (r *keeper) writeServer(ctx context.Context, s *v1alpha1.Server, value stri
 	} else {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.RestoredDoubtAnnotation, value)
 	}
-	return r.client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.client.Patch(ctx, s, mergepatch.Locked(before))
 }

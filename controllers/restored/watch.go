@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/restored/doubt"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 const (
@@ -124,5 +125,5 @@ func (w *watch) freeze(ctx context.Context) (*policyv1alpha1.FleetControl, bool,
 	default:
 		control.Spec.Freezes[at] = wanted
 	}
-	return control, true, w.client.Patch(ctx, control, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return control, true, w.client.Patch(ctx, control, mergepatch.Locked(before))
 }

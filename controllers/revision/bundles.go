@@ -239,7 +239,7 @@ func (c *reconciler) create(ctx context.Context, h *bundleConfigMap, b *bundle.B
 	} else if err != nil {
 		return nil, err
 	}
-	c.written[r.Name] = r
+	c.written.Wrote(r)
 	c.Store.put(b, found)
 	c.log(ctx).Info("accepted", "revision", r.Name, "configMap", h.Name)
 	c.event(h.configMap, r, corev1.EventTypeNormal, policyv1alpha1.ReasonBundleAccepted, "Accept", "accepted as PolicyRevision "+r.Name)

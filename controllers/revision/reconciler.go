@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,6 +24,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 const (
@@ -49,7 +50,7 @@ type reconciler struct {
 	// What follows belongs to one look after the other.
 
 	// written are revisions that the cache may not show yet.
-	written map[string]*policyv1alpha1.PolicyRevision
+	written stored.Written[*policyv1alpha1.PolicyRevision]
 	// judged is what came of accepting the content of bundles that hold no stored revision, by digest.
 	judged map[string]accepted
 	// recorded is what the last event on each bundle said.
@@ -132,16 +133,9 @@ func (c *reconciler) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevi
 	if err := c.Client.List(ctx, &list); err != nil {
 		return nil, err
 	}
-	for i := range list.Items {
-		r := &list.Items[i]
-		w := c.written[r.Name]
-		if w == nil {
-			continue
-		}
-		if order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, w.ResourceVersion); err == nil && order < 0 && r.UID == w.UID {
-			list.Items[i] = *w.DeepCopy()
-		} else {
-			delete(c.written, r.Name)
+	for i, r := range stored.Over(&c.written, list.Items) {
+		if r != &list.Items[i] {
+			list.Items[i] = *r.DeepCopy()
 		}
 	}
 	for _, b := range []*bundle.Bundle{c.Store.embedded, c.Store.Active()} {
@@ -182,7 +176,7 @@ func (c *reconciler) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alp
 	if err := c.Client.Create(ctx, r); err != nil {
 		return nil, err
 	}
-	c.written[r.Name] = r
+	c.written.Wrote(r)
 	if governs { // it is another object, which has its UID only now
 		before := r.DeepCopy()
 		r = r.DeepCopy()
@@ -334,13 +328,13 @@ func (c *reconciler) write(ctx context.Context, o rollout.Outcome, bundles []bun
 		}
 		before := r.DeepCopy()
 		if r.Status = w.Status; !equality.Semantic.DeepEqual(before.Status, r.Status) {
-			if err := c.Client.Status().Patch(ctx, r, locked(before)); err != nil && transient(err) {
+			if err := c.Client.Status().Patch(ctx, r, mergepatch.Locked(before)); err != nil && transient(err) {
 				return stored, err
 			} else if err != nil {
 				refused = append(refused, fmt.Errorf("the status of PolicyRevision %s: %w", r.Name, err))
 				continue
 			}
-			c.written[r.Name] = r.DeepCopy()
+			c.written.Wrote(r.DeepCopy())
 		}
 		stored[r.Name] = true
 		c.recordRevision(before, r, bundles)
@@ -359,7 +353,6 @@ func (c *reconciler) takeAway(ctx context.Context, names []string, revisions []p
 		if err := client.IgnoreNotFound(c.Client.Delete(ctx, r, as)); err != nil {
 			return err
 		}
-		delete(c.written, r.Name)
 		c.log(ctx).Info("deleted: nothing uses the revision, and there are enough to go back to", "revision", r.Name)
 	}
 	return nil
@@ -367,13 +360,9 @@ func (c *reconciler) takeAway(ctx context.Context, names []string, revisions []p
 
 // patch stores metadata and spec under the optimistic lock, and notes what the cache may not show yet.
 func (c *reconciler) patch(ctx context.Context, before, r *policyv1alpha1.PolicyRevision) error {
-	if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+	if err := c.Client.Patch(ctx, r, mergepatch.Locked(before)); err != nil {
 		return err
 	}
-	c.written[r.Name] = r.DeepCopy()
+	c.written.Wrote(r.DeepCopy())
 	return nil
-}
-
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

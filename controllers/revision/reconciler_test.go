@@ -52,7 +52,7 @@ func newLeader(t *testing.T, objects ...client.Object) *leads {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&policyv1alpha1.PolicyRevision{}).Build()
 	l := &leads{api: api, events: events.NewFakeRecorder(100)}
 	l.reconciler = &reconciler{Options: Options{Store: storeOf(t, ""), Shadows: &Shadows{}, Probation: &Probation{}, Namespace: "ns", Identity: "self", Client: api, Live: api, Interval: countInterval,
-		Now: func() time.Time { return epoch }}, bundles: api, parts: api, recorder: l.events, written: map[string]*policyv1alpha1.PolicyRevision{}}
+		Now: func() time.Time { return epoch }}, bundles: api, parts: api, recorder: l.events}
 	return l
 }
 

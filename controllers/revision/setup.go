@@ -87,8 +87,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			return err
 		}
 	}
-	c := &reconciler{Options: o, bundles: bundles, parts: parts, recorder: mgr.GetEventRecorder("metalaw-policy"),
-		written: map[string]*policyv1alpha1.PolicyRevision{}}
+	c := &reconciler{Options: o, bundles: bundles, parts: parts, recorder: mgr.GetEventRecorder("metalaw-policy")}
 	if err := o.Metrics.Register(&collector{reconciler: c, reader: mgr.GetCache()}); err != nil {
 		return err
 	}

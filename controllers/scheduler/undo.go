@@ -13,6 +13,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -106,12 +107,7 @@ func (b *binder) undo(ctx context.Context, e *index.Entry, unneeded bool) (done 
 
 // claimOf reads the claim whose name is written on a server; nil where there is none.
 func claimOf(ctx context.Context, from client.Reader, e *index.Entry) (*v1alpha1.ServerClaim, error) {
-	c := &v1alpha1.ServerClaim{}
-	err := from.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, c)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none, which is no error
-	}
-	return c, err
+	return stored.One[v1alpha1.ServerClaim](ctx, from, e.Claim().Namespace, e.Claim().Name)
 }
 
 // mayClear says that the reference of a server may be taken away, by the claim of that name, nil where there is none: the claim has

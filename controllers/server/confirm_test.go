@@ -379,3 +379,9 @@ func TestTheServerIsReadAfterTheWaitForTheGateAndTheCacheIsTheLastLook(t *testin
 		})
 	}
 }
+
+// stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.
+func (d decided) stale(ctx context.Context) (string, error) {
+	_, stale, err := d.look(ctx)
+	return stale, err
+}

@@ -174,13 +174,8 @@ func (d decided) held(verdict fleet.Verdict, err error) error {
 	return nil
 }
 
-// stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.
-func (d decided) stale(ctx context.Context) (string, error) {
-	_, stale, err := d.look(ctx)
-	return stale, err
-}
-
-// look is stale with the server as it is stored; nil where it is gone or cannot be read.
+// look names the first thing that is stored otherwise than the decision took it to be, empty where there is none, and gives
+// the server as it is stored; nil where it is gone or cannot be read.
 func (d decided) look(ctx context.Context) (now *v1alpha1.Server, stale string, err error) {
 	now, err = find[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
 	switch {

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,10 +29,13 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/identity"
+	"github.com/metalaw/metalaw/controllers/server/seen"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/server/storage"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -112,6 +116,21 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server, *gates.Output]
 		Observed: observed,
 		Defers:   s.defers,
 	}
+}
+
+// defers is how long a status may wait for the next write, if nothing of it is worth a write of its own. The
+// next reconcile finds and stores what is not stored by then.
+func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
+	if !status.Waits(before, after) {
+		return 0
+	}
+	now, entry := s.Now(), int64(0)
+	if l := after.Status.Lifecycle; l != nil {
+		entry = l.Entry
+	}
+	id := fmt.Sprintf("%d/%d", entry, after.Generation)
+	first := s.memory.of(after.Name).Seen.First(seen.Deferred, id, policies.Instant{Now: now})
+	return max(0, status.WorthTelling-now.Sub(first))
 }
 
 // observed has a status speak of the generation that our own write made.

@@ -109,7 +109,7 @@ func (s *Source) Trigger(name string) {
 // Earlier is the earlier of two times to look again, where 0 is never.
 func Earlier(a, b time.Duration) time.Duration {
 	if a <= 0 || (b > 0 && b < a) {
-		return b
+		return max(b, 0)
 	}
 	return a
 }

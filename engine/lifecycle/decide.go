@@ -163,6 +163,8 @@ type evaluation struct {
 	// wanted has a bit for each active one, by its place in the state's Ensure.
 	wanted uint
 	trace  *engine.Trace
+	// goesOn says that a guard which cannot be evaluated does not end the search for a way out.
+	goesOn bool
 
 	wake         time.Duration
 	deadline     time.Duration
@@ -246,6 +248,9 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 		e.record(exitKind(x), x.Rule, x.When, result.String(), 0)
 		switch result {
 		case celrule.Failed:
+			if e.goesOn {
+				continue
+			}
 			return halted(e.state.Name, engine.HaltGuardError, x.Rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.Rule, e.err)), true
 		case celrule.True:
 			return e.move(x), true

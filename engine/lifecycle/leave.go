@@ -19,13 +19,36 @@ func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bo
 	}
 	e := borrow(l, st, f)
 	defer e.giveBack()
-	for i, d := range l.ast.Definitions {
-		open := func(fact int) bool { return !slices.Contains(fixed, l.vocabulary.Facts[fact].Name) }
-		if slices.ContainsFunc(d.Facts, open) {
-			e.values[i] = celrule.Failed // it may be true or false, and a guard keeps an error apart from both
-		}
-	}
+	e.opens(func(fact string) bool { return !slices.Contains(fixed, fact) })
 	return slices.ContainsFunc(st.Exits, func(x *Exit) bool {
 		return !x.Interrupt && (x.When == nil || x.When.evaluate(e) != celrule.False)
 	})
+}
+
+// Ways is what Explain records of the ways out of the present state while nothing is known of some groups of facts. A guard
+// that depends on one of them is an error, and the ways after it are tried as well.
+func (l *Lifecycle) Ways(f engine.Facts, unknown ...string) engine.Trace {
+	st, ok := l.states[l.stateOf(f)]
+	if !ok {
+		return nil
+	}
+	e := borrow(l, st, f)
+	defer e.giveBack()
+	e.opens(func(fact string) bool {
+		group, _ := splitFact(fact)
+		return slices.Contains(unknown, group)
+	})
+	trace := engine.Trace{}
+	e.trace, e.goesOn = &trace, true
+	e.exits()
+	return trace
+}
+
+// opens leaves each definition undecided that reads a fact which may change: a guard keeps an error apart from both.
+func (e *evaluation) opens(may func(fact string) bool) {
+	for i, d := range e.l.ast.Definitions {
+		if slices.ContainsFunc(d.Facts, func(fact int) bool { return may(e.l.vocabulary.Facts[fact].Name) }) {
+			e.values[i] = celrule.Failed
+		}
+	}
 }

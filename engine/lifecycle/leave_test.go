@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine"
@@ -59,5 +60,40 @@ states:
 				t.Errorf("may be left: %t", got)
 			}
 		})
+	}
+}
+
+func TestWaysSayWhatTurnsOnFactsOfWhichNothingIsKnown(t *testing.T) {
+	l := compiled(t, `
+apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Bench
+define:
+  claimed: claim.bound
+  stopped: bmc.power == "Off"
+states:
+  Bench:
+    means: It is inspected.
+    stable: true
+    exits:
+    - {rule: Claimed, to: Gone, when: claimed && stopped}
+    - {rule: Stopped, to: Gone, when: stopped}
+    - {rule: Late,    to: Gone, after: 1m}
+    - {rule: Free,    to: Gone, when: "!claimed || stopped"}
+    - {rule: Behind,  to: Gone, when: claimed}
+  Gone:
+    means: It is gone.
+    stable: true
+`)
+	var got []string
+	for _, step := range l.Ways(observed{words(), machine("Bench")}, "bmc") {
+		got = append(got, step.Rule+" "+step.Result)
+	}
+	want := []string{"Claimed false", "Stopped error", "Late waiting", "Free true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if ways := l.Ways(observed{words(), machine("Legacy")}, "bmc"); ways != nil {
+		t.Errorf("a state that is not defined has ways: %v", ways)
 	}
 }

@@ -58,9 +58,6 @@ func labels(name, doc string, of func(*Facts) map[string]string) Fact {
 	return Fact{Name: name, Type: typeLabels, Doc: doc, labels: of}
 }
 
-// VariablesOfExpressions lists what expressions of the setting may read, for the reference page.
-func VariablesOfExpressions() []Fact { return variables }
-
 var variables = []Fact{
 	text("server.state", "The state of the server.", func(f *Facts) string { return f.State }),
 	text("server.power", "The power that its BMC reported last: On, Off, or empty where it is not known.", func(f *Facts) string { return f.Power }),

@@ -22,8 +22,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
 	"github.com/metalaw/metalaw/internal/bootserver/images"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 )
 
 const (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -182,7 +183,5 @@ func (r *run) stay(message string) {
 }
 
 func (r *run) wakeIn(d time.Duration) {
-	if w := &r.out.Wants.Wake; d > 0 && (*w == 0 || d < *w) {
-		*w = d
-	}
+	r.out.Wants.Wake = trigger.Earlier(r.out.Wants.Wake, d)
 }

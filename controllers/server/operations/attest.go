@@ -36,8 +36,11 @@ func (a Answer) Write(c *policyv1alpha1.Custody) {
 	}
 }
 
-// words say for what the person answers.
-func (a Answer) words() string {
+// words say for what the person answers; empty for no answer.
+func (a *Answer) words() string {
+	if a == nil {
+		return ""
+	}
 	if a.Hidden == nil {
 		return fmt.Sprintf("disk %s (%s) is attested", a.Key().Value, a.Method)
 	}
@@ -114,4 +117,29 @@ func hiddenAnswer(a Answer, h policyv1alpha1.HiddenStorage) (Answer, string) {
 
 func dirty(in Input) bool {
 	return slices.Contains(in.Server.Status.Lifecycle.Marks, policies.MarkDirty)
+}
+
+// proved says for which machine a person answers; empty where the inventory keeps no such word.
+func proved(m *policyv1alpha1.MachineIdentity) string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Settled != nil:
+		return "the machine that reports next is the one of the server"
+	}
+	return "the machine that reported last is the one of the server"
+}
+
+// Proof is what operation prove has the inventory remember. The second return says why it has not; empty where it has.
+func Proof(in Input) (policyv1alpha1.SettledIdentity, string) {
+	notes := in.Server.Annotations
+	s := policyv1alpha1.SettledIdentity{By: notes[v1alpha1.OperationByAnnotation],
+		Reason: notes[v1alpha1.OperationReasonAnnotation], At: metav1.NewMicroTime(in.Now)}
+	switch {
+	case strings.TrimSpace(s.Reason) == "":
+		return s, "say how the machine is known, in annotation " + v1alpha1.OperationReasonAnnotation
+	case s.By == "":
+		return s, "who asks is not known, because the admission webhook was not asked"
+	}
+	return s, ""
 }

@@ -67,8 +67,8 @@ type Output struct {
 func Decide(in Input) Output {
 	d := &decision{Input: in, server: in.Server}
 	d.out.Server = in.Server
-	if in.Server.Status.Lifecycle == nil || in.Bundle == nil || !concerned(in) {
-		return d.out
+	if in.Server.Status.Lifecycle == nil || in.Bundle == nil || in.Move == nil && !Stands(in.Server) {
+		return d.out // nothing is copied for a server of which nothing is asked
 	}
 	d.server = in.Server.DeepCopy()
 	d.out.Server = d.server
@@ -76,11 +76,6 @@ func Decide(in Input) Output {
 	d.record()
 	d.servePark()
 	return d.out
-}
-
-// concerned says that an operation is asked for or recorded; nothing is copied for any other server.
-func concerned(in Input) bool {
-	return in.Move != nil || Stands(in.Server)
 }
 
 // decision is an Output on its way. server is a copy, which may be changed.
@@ -203,6 +198,37 @@ func (d *decision) beginOperation(name string) {
 		StartedAt: metav1.NewMicroTime(d.Now), Entry: s.Status.Lifecycle.Entry,
 		By: s.Annotations[v1alpha1.OperationByAnnotation], Reason: s.Annotations[v1alpha1.OperationReasonAnnotation]}
 	d.out.Again = time.Millisecond
+}
+
+// take records an operation that is answered at once, and takes its request away.
+func (d *decision) take(name string) {
+	d.beginOperation(name)
+	d.dropRequest()
+}
+
+// keep answers a person for whose words the inventory has a place. kept is what the inventory keeps, and why says why it
+// keeps nothing; where both are empty it is written first.
+func (d *decision) keep(name, kept, why string) {
+	switch {
+	case kept != "":
+		d.take(name)
+		d.succeed(kept)
+	case why != "":
+		d.take(name)
+		d.finish(v1alpha1.OperationRefused, why)
+	}
+}
+
+// succeed ends the operation with what was done, for which person, and why.
+func (d *decision) succeed(what string) {
+	op := d.server.Status.Operation
+	if op.By != "" {
+		what += " by " + op.By
+	}
+	if op.Reason != "" {
+		what += ": " + op.Reason
+	}
+	d.finish(v1alpha1.OperationSucceeded, what)
 }
 
 // dropRequest takes the annotations of a request away.

@@ -25,9 +25,11 @@ func (d *decision) takesLeave(asked string) bool {
 	case asked == v1alpha1.OperationRecommission && d.server.Status.State != v1alpha1.StateDecommissioned:
 		d.withdrawDecommission()
 	case asked == v1alpha1.OperationAttestDisk:
-		d.attest()
+		_, why := Attestation(d.Input)
+		d.keep(asked, d.Attested.words(), why)
 	case asked == v1alpha1.OperationProve:
-		d.prove()
+		_, why := Proof(d.Input)
+		d.keep(asked, proved(d.Proved), why)
 	default:
 		return false
 	}
@@ -37,17 +39,15 @@ func (d *decision) takesLeave(asked string) bool {
 // decommission takes in the wish to have the server out of service. Nothing is done for it here: rules of the policy lead there.
 func (d *decision) decommission() {
 	s := d.server
-	d.beginOperation(v1alpha1.OperationDecommission)
-	d.dropRequest()
-	op := s.Status.Operation
+	d.take(v1alpha1.OperationDecommission)
 	if why := d.mayNotDecommission(); why != "" {
 		d.finish(v1alpha1.OperationRefused, why)
 		return
 	}
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DecommissionAnnotation, op.Reason)
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DecommissionAnnotation, s.Status.Operation.Reason)
 	s.Spec.Unclaimable = true
 	_, waits := DecommissionWaits(d.Observation, d.Facts)
-	d.finish(v1alpha1.OperationSucceeded, said("it is to go out of service, and no new claim gets it. "+waits, op.By, op.Reason))
+	d.succeed("it is to go out of service, and no new claim gets it. " + waits)
 }
 
 // mayNotDecommission says why the wish is not taken in; empty where it is.
@@ -75,16 +75,13 @@ func (d *decision) mayNotDecommission() string {
 
 // withdrawDecommission takes the wish back before it came true.
 func (d *decision) withdrawDecommission() {
-	s := d.server
-	d.beginOperation(v1alpha1.OperationRecommission)
-	d.dropRequest()
-	op := s.Status.Operation
-	if _, asked := s.Annotations[v1alpha1.DecommissionAnnotation]; !asked {
+	d.take(v1alpha1.OperationRecommission)
+	if _, asked := d.server.Annotations[v1alpha1.DecommissionAnnotation]; !asked {
 		d.finish(v1alpha1.OperationRefused, "the server is neither out of service nor to go there")
 		return
 	}
-	delete(s.Annotations, v1alpha1.DecommissionAnnotation)
-	d.finish(v1alpha1.OperationSucceeded, said("it stays in service; "+keepsAway, op.By, op.Reason))
+	delete(d.server.Annotations, v1alpha1.DecommissionAnnotation)
+	d.succeed("it stays in service; " + keepsAway)
 }
 
 // recommissioned takes the wish away in the write that leads a server back into service, and says what is left to do.
@@ -146,22 +143,6 @@ func disksWait(o policies.Observation, f *policies.Facts) string {
 		return "Its disks hold data of which nothing is known. Have them erased (metalaw server sanitize), or " + answer + "."
 	}
 	return "Its disks were not erased; condition Ready says why. Mend that and retry, or " + answer + "."
-}
-
-// attest answers a person who answers for a disk, once the inventory has the words.
-func (d *decision) attest() {
-	_, why := Attestation(d.Input)
-	if why == "" && d.Attested == nil {
-		return // it is written first
-	}
-	d.beginOperation(v1alpha1.OperationAttestDisk)
-	d.dropRequest()
-	if d.Attested == nil {
-		d.finish(v1alpha1.OperationRefused, why)
-		return
-	}
-	a := d.Attested
-	d.finish(v1alpha1.OperationSucceeded, said(a.words(), a.By, a.Reason))
 }
 
 // disksOf lists the disks that custody remembers, and those of the last report that custody does not.

@@ -74,74 +74,6 @@ func finish(s *v1alpha1.Server, state v1alpha1.OperationState, message string, a
 		Message: fmt.Sprintf("%s: %s", op.Name, message), ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(at)})
 }
 
-// releaseByHand records the release of a claim that is gone. It is refused while the claim exists, and where nobody is
-// known to have held the server.
-func (d *decision) releaseByHand() {
-	s := d.server
-	d.beginOperation(v1alpha1.OperationRelease)
-	d.dropRequest()
-	op := s.Status.Operation
-	switch {
-	case d.Holder != "":
-		d.finish(v1alpha1.OperationRefused, d.holdsWords())
-	case foundOnly(d.server, d.Inventory):
-		d.finish(v1alpha1.OperationRefused, "its disks held data when it was inspected, and no claim is known to have left it; "+
-			"operation sanitize has it erased")
-	case !hasHolder(d.server):
-		d.finish(v1alpha1.OperationRefused, "no claim is known to have held this server")
-	default:
-		ref := s.Spec.ServerClaimRef
-		letGo(s, d.Now, d.NewID)
-		s.Spec.ServerClaimRef = ref // the state that wipes clears it
-		what := "the release of holder " + s.Annotations[v1alpha1.ClaimUIDAnnotation] + " was recorded by hand"
-		d.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
-	}
-}
-
-// undoRelease takes the record of a release away, as long as nothing of a wipe was prepared. The server then waits for the
-// claim: without a record nothing on it is erased, and a claim of the same name that names it takes it over. In Released one
-// without a record is led back too: the record may have gone in a write of which the other half failed.
-func (d *decision) undoRelease() {
-	s := d.server
-	d.beginOperation(v1alpha1.OperationUndoRelease)
-	d.dropRequest()
-	op, ref, credential := s.Status.Operation, s.Spec.ServerClaimRef, s.Status.Lifecycle.Credential
-	switch {
-	case !v1alpha1.ReleaseRecorded(s) && (s.Status.State != v1alpha1.StateReleased || ref == nil):
-		d.finish(v1alpha1.OperationRefused, "no release of its claim is recorded")
-	case ref == nil:
-		d.finish(v1alpha1.OperationRefused, d.tooLate("its reference to the claim is cleared already, so that its disks may have been erased"))
-	case d.Facts.Boot.Purpose == v1alpha1.BootPurposeWipe || credential != nil && credential.Purpose == v1alpha1.ProbePurposeWipe ||
-		d.Facts.Wipe.Running || d.Facts.Wipe.Entry == s.Status.Lifecycle.Entry:
-		d.finish(v1alpha1.OperationRefused, d.tooLate("a wipe was prepared, so that its disks may have been erased"))
-	default:
-		policies.UndoRelease(s)
-		if s.Status.State == v1alpha1.StateReleased {
-			return // a rule leads it back to its claim, and ends the operation
-		}
-		d.finish(v1alpha1.OperationSucceeded, said("the release was undone"+d.undone(), op.By, op.Reason))
-	}
-}
-
-// tooLate says since when a release cannot be taken back, and what became of the machine.
-func (d *decision) tooLate(what string) string {
-	at, ok := policies.ReleaseEffective(d.server, d.Settings.ReleaseGrace)
-	if released, _ := policies.Released(d.server, d.Settings.ReleaseGrace, d.CountedNow); !ok || !released {
-		return what
-	}
-	return fmt.Sprintf("too late: the release took effect at %s; %s", at.Format(time.RFC3339), what)
-}
-
-// holdsWords says why a claim that exists stands in the way of a release by hand. One that holds another server is not to
-// be deleted for the sake of this one.
-func (d *decision) holdsWords() string {
-	if c := d.Claim; c != nil && c.Namespace+"/"+c.Name == d.Holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != d.server.Name {
-		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; "+
-			"clear spec.serverClaimRef of this server instead", d.Holder, c.Spec.ServerRef.Name)
-	}
-	return "the claim " + d.Holder + " exists and holds this server; delete the claim instead"
-}
-
 // canonical maps the old spelling of an operation to the present one.
 func canonical(operation string) string {
 	switch operation {
@@ -230,15 +162,4 @@ func joined(states []engine.State) string {
 		words[i] = string(s)
 	}
 	return strings.Join(words, ", ")
-}
-
-// said adds to what was done who asked for it and why.
-func said(what, by, reason string) string {
-	if by != "" {
-		what += " by " + by
-	}
-	if reason != "" {
-		what += ": " + reason
-	}
-	return what
 }

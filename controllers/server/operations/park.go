@@ -134,9 +134,8 @@ func (d *decision) takePark(asked string) {
 		if stands {
 			words = "the request to park the server is withdrawn"
 		}
-		d.beginOperation(asked)
-		d.dropRequest()
-		d.finish(v1alpha1.OperationSucceeded, said(words, s.Status.Operation.By, s.Status.Operation.Reason))
+		d.take(asked)
+		d.succeed(words)
 		return
 	}
 	defer d.dropRequest()

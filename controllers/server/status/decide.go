@@ -17,14 +17,11 @@ import (
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
-
-// WorthTelling is how long an effect may be pending before the condition says what it waits for. What passes sooner is
-// not worth a write.
-const WorthTelling = 15 * time.Second
 
 // Input is everything that the status is made of. Nothing in it is changed.
 type Input struct {
@@ -172,7 +169,5 @@ func SetCondition(s *v1alpha1.Server, now time.Time, kind string, status metav1.
 
 // wakeIn notes a moment at which to look again; the earliest counts.
 func (r *record) wakeIn(d time.Duration) {
-	if d > 0 && (r.wake == 0 || d < r.wake) {
-		r.wake = d
-	}
+	r.wake = trigger.Earlier(r.wake, d)
 }

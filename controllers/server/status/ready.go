@@ -88,12 +88,6 @@ func (r *record) recordWaiting() {
 	}
 }
 
-// awaitsFirstReading says that this process has not heard from the BMC yet (or not since it is reached in another way), and that it is
-// being asked. Where a manager of a large fleet starts, that takes minutes.
-func (r *record) awaitsFirstReading() bool {
-	return !r.Reading.NoTarget && (!r.Reading.Tried || r.Reading.Never && r.Reading.Crowded)
-}
-
 // says is what the policy has to say of the rule that led here; what the state means where it says nothing.
 func (r *record) says(means string) string {
 	l := r.s.Status.Lifecycle
@@ -201,27 +195,38 @@ func (r *record) saysNothingYet() bool {
 	return meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionReady) == nil
 }
 
-// pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
-// reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
-func (r *record) pendingFor() time.Duration {
-	if len(r.Outcome.Requests) > 0 {
-		return 0
+// recordRefused says that the API server refuses an object without which the server does not go on: no time mends that. It
+// says whether Ready stands. What was refused stays told while the BMC is read before the next try.
+func recordRefused(r *record) bool {
+	p := r.Outcome.Progress
+	switch {
+	case r.Decision.Moves():
+		return false
+	case p.Phase == loop.Failed && isRefusal(p.Reason):
+		r.stalled(p.Reason, p.Message)
+		return true
 	}
-	since := r.s.Status.Lifecycle.EnteredAt.Time
-	for _, at := range []time.Time{r.Since.LastJob, r.Since.Reading} {
-		if at.After(since) {
-			since = at
-		}
-	}
-	return r.Now.Sub(since)
+	told := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionStalled)
+	return p.Phase == loop.Pending && p.Reason == power.WaitsForReading && told != nil && isRefusal(told.Reason)
 }
 
-// heldBriefly says that a move is put off for less than is worth telling, so that what was told before stands.
-func (r *record) heldBriefly() bool {
-	left := WorthTelling - r.Now.Sub(r.Since.Postponed)
-	if !r.Gated.Postponed || left <= 0 || r.saysNothingYet() {
-		return false
+func isRefusal(reason string) bool {
+	return reason == v1alpha1.ReasonBootConfigurationRefused || reason == v1alpha1.ReasonWriteRefused
+}
+
+// causeOf is what keeps a server from going on, the cause before what follows from it: a BMC that cannot be used, then what
+// is withheld. Both are empty for a server that goes on.
+func causeOf(r *record) (reason, message string) {
+	if r.Decision.Moves() {
+		return "", ""
 	}
-	r.wakeIn(left)
-	return true
+	reach := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionBMCReachable)
+	if reach != nil && reach.Status == metav1.ConditionFalse {
+		return v1alpha1.ReasonBMCUnreachable, fmt.Sprintf("Its BMC cannot be used (%s). ", reach.Reason)
+	}
+	held := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionWithheld)
+	if held != nil && held.Status == metav1.ConditionTrue {
+		return held.Reason, ""
+	}
+	return "", ""
 }

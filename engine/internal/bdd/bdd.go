@@ -62,9 +62,6 @@ func New(limit int) *Manager {
 // Err says that the limit was reached. Every function made since then means nothing.
 func (m *Manager) Err() error { return m.err }
 
-// Size is the number of nodes made so far.
-func (m *Manager) Size() int { return len(m.nodes) }
-
 // Var is the function that holds where the variable does. Variables count from 0; that is their order in the diagram.
 func (m *Manager) Var(v int) Ref {
 	m.variables = max(m.variables, v+1)

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 )
 
 // pushed is a registry with a boot image for two architectures under the name boot:v1.

@@ -60,15 +60,6 @@ func Reference(r *policyv1alpha1.SanitizationRecord) *policyv1alpha1.RecordRefer
 	return &policyv1alpha1.RecordReference{Name: r.Name, Sequence: r.Spec.Sequence, Hash: r.Spec.Hash}
 }
 
-// Last is the reference to the record with the highest sequence number; nil where there is no record.
-func Last(records []policyv1alpha1.SanitizationRecord) *policyv1alpha1.RecordReference {
-	if len(records) == 0 {
-		return nil
-	}
-	last := slices.MaxFunc(records, func(a, b policyv1alpha1.SanitizationRecord) int { return cmp.Compare(a.Spec.Sequence, b.Spec.Sequence) })
-	return Reference(&last)
-}
-
 // Verify says everything that is wrong with the records of any number of machines: a record whose content has another hash, one
 // that is missing, and one that does not continue the record before it. The chain of a machine begins at sequence 1.
 func Verify(records []policyv1alpha1.SanitizationRecord) error {

@@ -4,6 +4,7 @@ package record
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,7 +163,7 @@ func three(t *testing.T) []policyv1alpha1.SanitizationRecord {
 	var all []policyv1alpha1.SanitizationRecord
 	for range 3 {
 		in := input()
-		in.Previous = Last(all)
+		in.Previous = last(all)
 		made, err := Of(in)
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +224,7 @@ func TestTamperingIsFound(t *testing.T) {
 
 func TestACutTailIsFoundByTheInventory(t *testing.T) {
 	all := three(t)
-	last := Last(all)
+	last := last(all)
 	if last.Sequence != 3 || last.Name != uuid+"-000003" {
 		t.Errorf("last %+v", last)
 	}
@@ -263,4 +264,13 @@ func TestTheHashIsOverSortedKeysWithoutEscapes(t *testing.T) {
 	if got, want := string(text), `{"entry":0,"reason":"a<b","sequence":1,"state":"Failed"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// last is the reference to the record with the highest sequence number; nil where there is no record.
+func last(records []policyv1alpha1.SanitizationRecord) *policyv1alpha1.RecordReference {
+	if len(records) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(records, func(a, b policyv1alpha1.SanitizationRecord) int { return int(a.Spec.Sequence - b.Spec.Sequence) })
+	return Reference(&newest)
 }

@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/metalaw/metalaw/internal/bootmedia"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/uki"
 	"github.com/metalaw/metalaw/test/bootprovider"
 )
 
@@ -69,7 +69,7 @@ func pack(root, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	archive, err := bootmedia.Cpio(map[string]bootmedia.File{
+	archive, err := uki.Cpio(map[string]uki.File{
 		"workload": {Mode: 0o755, Content: content},
 		"remote":   {Mode: fs.ModeSymlink | 0o777, Content: []byte("workload")},
 		"held":     {Mode: fs.ModeSymlink | 0o777, Content: []byte("workload")},

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metalaw/metalaw/internal/bootmedia"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/uki"
 )
 
 // Marker is what the workload writes; a scan from outside looks for it.
@@ -95,7 +95,7 @@ func loadAll(modules []string) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	needs, err := bootmedia.ParseModulesDep(file)
+	needs, err := uki.ParseModulesDep(file)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -140,7 +141,7 @@ func (q *qualification) spare(ctx context.Context) ([]metalv1alpha1.Server, erro
 func (q *qualification) hold(ctx context.Context, b *metalv1alpha1.BMC, operation string) error {
 	before := b.DeepCopy()
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, metalv1alpha1.OperationAnnotation, operation)
-	return q.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return q.Patch(ctx, b, mergepatch.Locked(before))
 }
 
 // release lets the manager go on.

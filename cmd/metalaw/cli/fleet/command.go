@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // Commands are `metalaw freeze`, `unfreeze`, `restored` and `fleet`.
@@ -217,8 +218,7 @@ func edit(ctx context.Context, c client.Client, change func(*policyv1alpha1.Flee
 			verb = "create"
 			err = c.Create(ctx, control, client.FieldOwner(access.FieldManager))
 		} else {
-			lock := client.MergeFromWithOptimisticLock{}
-			err = c.Patch(ctx, control, client.MergeFromWithOptions(before, lock), client.FieldOwner(access.FieldManager))
+			err = c.Patch(ctx, control, mergepatch.Locked(before), client.FieldOwner(access.FieldManager))
 		}
 		if err == nil {
 			return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/controllers/maintenance/hold"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // maxReason is the longest reason that the API takes, in characters.
@@ -229,7 +230,7 @@ func (a *approval) store(ctx context.Context, c client.Client, reason string, dr
 		a.Outcome = dryRun
 	}
 	// The lock keeps an approval from a claim that changed since it was shown.
-	err := c.Patch(ctx, changed, client.MergeFromWithOptions(a.claim, client.MergeFromWithOptimisticLock{}), options...)
+	err := c.Patch(ctx, changed, mergepatch.Locked(a.claim), options...)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("claim %s changed meanwhile, and nothing was stored; look at it again", a.Claim)
 	}

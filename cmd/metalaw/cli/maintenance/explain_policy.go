@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -20,7 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/maintenance/grant"
 	setting "github.com/metalaw/metalaw/engine/maintenance"
 	"github.com/metalaw/metalaw/internal/rights"
-	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 func isController(o *metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller }
@@ -105,7 +104,7 @@ func (e *explanation) readRights(ctx context.Context, c client.Reader, of scene)
 		return nil // they depend on who holds the server
 	}
 	dirty := true
-	inventory, err := inventoryOf(ctx, c, of.server)
+	inventory, err := stored.Inventory(ctx, c, of.server.Spec.SystemUUID)
 	switch {
 	case apierrors.IsForbidden(err): // what is not known may be data
 	case err != nil:
@@ -117,19 +116,4 @@ func (e *explanation) readRights(ctx context.Context, c client.Reader, of scene)
 		e.Rights = append(e.Rights, right{Verb: needed.Verb, Role: needed.Role()})
 	}
 	return nil
-}
-
-// inventoryOf is what is known of a server's machine; nil where nothing is.
-func inventoryOf(ctx context.Context, c client.Reader, s *v1alpha1.Server) (*policyv1alpha1.ServerInventory, error) {
-	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
-		i := &policyv1alpha1.ServerInventory{}
-		err := c.Get(ctx, types.NamespacedName{Name: name}, i)
-		if err == nil {
-			return i, nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-	}
-	return nil, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate/release"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 	"github.com/metalaw/metalaw/internal/restored"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -203,7 +204,7 @@ func (f *fleet) store(ctx context.Context, c client.Writer, words []word) (writt
 		}
 		annotations[v1alpha1.OperationAnnotation] = w.Word
 		changed.SetAnnotations(annotations)
-		patch := client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{})
+		patch := mergepatch.Locked(o)
 		switch err := c.Patch(ctx, changed, patch, client.FieldOwner(access.FieldManager)); {
 		case apierrors.IsConflict(err):
 			failed = append(failed, finding{Kind: string(w.Kind), Name: w.Name,

@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/lists"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // defaultNamespace is the manager's in the shipped manifests.
@@ -135,7 +136,7 @@ func patchStage(ctx context.Context, c client.Client, head *corev1.ConfigMap, to
 			head.Annotations[key] = value
 		}
 	}
-	err := c.Patch(ctx, head, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(access.FieldManager))
+	err := c.Patch(ctx, head, mergepatch.Locked(before), client.FieldOwner(access.FieldManager))
 	return access.Explain(err, "patch", access.ConfigMaps)
 }
 

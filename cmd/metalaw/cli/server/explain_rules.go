@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,32 +142,17 @@ func stored[T any, P interface {
 	return nil, true, nil
 }
 
-// readings are the words that the BMC, which this command does not ask, may have.
-func readings() []policies.SystemReading {
-	all := []policies.SystemReading{{}, {Reachable: true, Identity: policies.IdentityOther}}
-	for _, power := range []string{"On", "Off", "PoweringOn", "PoweringOff", "Unknown"} {
-		for _, health := range []string{"OK", "Warning", "Critical", "Unknown"} {
-			one := policies.SystemReading{Reachable: true, Identity: policies.IdentitySame, Power: power, Health: health}
-			set, none := one, one
-			set.OverrideSet, none.NoOverride = true, true
-			all = append(all, one, set, none)
-		}
-	}
-	return all
-}
-
-// waysOut asks the policy under all that the BMC may say. What is the same each time is known.
+// waysOut asks the policy while nothing is known of what the BMC says. Where the BMC shows no boot override, a wipe may fail
+// by what it says.
 func waysOut(l *lifecycle.Lifecycle, o policies.Observation) []wayOut {
+	unknown := []string{"bmc"}
+	if meta.IsStatusConditionTrue(o.Server.Status.Conditions, v1alpha1.ConditionBootOverrideMissing) {
+		unknown = append(unknown, "wipe")
+	}
 	found := map[string]*wayOut{}
-	for _, o.System = range readings() {
-		for _, step := range l.Explain(o.Facts()).Trace {
-			if step.Kind != "exit" && step.Kind != "interrupt" {
-				continue
-			}
-			if found[step.Rule] == nil {
-				found[step.Rule] = &wayOut{Is: results[step.Result]}
-			}
-			found[step.Rule].add(step)
+	for _, step := range l.Ways(o.Facts(), unknown...) {
+		if step.Kind == "exit" || step.Kind == "interrupt" {
+			found[step.Rule] = asked(step)
 		}
 	}
 	ways := []wayOut{}
@@ -179,9 +165,6 @@ func waysOut(l *lifecycle.Lifecycle, o policies.Observation) []wayOut {
 			w = *one
 		}
 		w.Rule, w.To, w.When, w.After = edge.Rule, string(edge.To), edge.When, edge.After
-		if w.Is != ruleWaits {
-			w.Remaining = nil
-		}
 		ways = append(ways, w)
 	}
 	return ways
@@ -190,26 +173,26 @@ func waysOut(l *lifecycle.Lifecycle, o policies.Observation) []wayOut {
 // results are what is to be said of a rule by what the policy says of it.
 var results = map[string]string{"true": ruleMatches, "false": ruleClosed, "waiting": ruleWaits, "error": ruleUnknown}
 
-// add takes in what the policy says of a rule under one of the possibilities.
-func (w *wayOut) add(step engine.TraceStep) {
-	if w.Is != results[step.Result] {
-		w.Is = ruleUnknown
-	}
-	if w.Remaining == nil || step.Remaining < w.Remaining.Duration {
+// asked is what the policy says of a rule.
+func asked(step engine.TraceStep) *wayOut {
+	w := &wayOut{Is: results[step.Result]}
+	if w.Is == ruleWaits {
 		w.Remaining = &metav1.Duration{Duration: step.Remaining}
 	}
 	for name, value := range step.Atoms {
-		if value != "true" && value != "false" {
-			continue // it was not asked for
+		switch {
+		case value == "true", value == "false":
+		case value == "error" && w.Is == ruleUnknown:
+			value = ruleUnknown
+		default: // it was not asked for, or the rule does not turn on it
+			continue
 		}
 		if w.Atoms == nil {
 			w.Atoms = map[string]string{}
 		}
-		if known, is := w.Atoms[name]; is && known != value {
-			value = ruleUnknown
-		}
 		w.Atoms[name] = value
 	}
+	return w
 }
 
 // deadlineOf is the rule whose time comes next.

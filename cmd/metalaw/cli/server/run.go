@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/mergepatch"
 )
 
 // atOnce is how many requests are in flight at a time.
@@ -228,7 +229,7 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims ho
 		if r.dryRun {
 			options = append(options, client.DryRunAll)
 		}
-		err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s, client.MergeFromWithOptimisticLock{}), options...)
+		err := r.client.Patch(ctx, changed, mergepatch.Locked(s), options...)
 		if err == nil {
 			return followed{result: p, before: ptr.Deref(s.Status.Operation, v1alpha1.OperationStatus{}).ID, stored: changed}
 		}

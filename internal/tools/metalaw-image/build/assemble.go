@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalaw/metalaw/internal/bootmedia"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/uki"
 )
 
 // Parts are what a boot image is made of.
@@ -44,7 +44,7 @@ type Artefacts struct {
 
 // Assemble makes the artefacts. The same parts give the same bytes.
 func Assemble(parts Parts) (*Artefacts, error) {
-	modules, err := bootmedia.SelectModules(parts.Modules, parts.Patterns)
+	modules, err := uki.SelectModules(parts.Modules, parts.Patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +58,25 @@ func Assemble(parts Parts) (*Artefacts, error) {
 	if err != nil {
 		return nil, err
 	}
-	archive, err := bootmedia.Cpio(files)
+	archive, err := uki.Cpio(files)
 	if err != nil {
 		return nil, err
 	}
-	initramfs, err := bootmedia.Zstd(archive)
+	initramfs, err := uki.Zstd(archive)
 	if err != nil {
 		return nil, err
 	}
-	uki, err := bootmedia.NewUKI(bootmedia.UKIOptions{Stub: parts.Stub, Kernel: parts.Kernel, Initramfs: initramfs,
+	image, err := uki.New(uki.Options{Stub: parts.Stub, Kernel: parts.Kernel, Initramfs: initramfs,
 		Cmdline: parts.Cmdline, OSRelease: parts.OSRelease, Uname: parts.Release})
 	if err != nil {
 		return nil, err
 	}
-	return &Artefacts{Kernel: parts.Kernel, Initramfs: initramfs, UKI: uki, Modules: len(modules.Files), Firmware: missing}, nil
+	return &Artefacts{Kernel: parts.Kernel, Initramfs: initramfs, UKI: image, Modules: len(modules.Files), Firmware: missing}, nil
 }
 
 // files returns what the initramfs holds, and the firmware that its modules may ask for and that is not there.
-func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File, []string, error) {
-	files := map[string]bootmedia.File{
+func (parts Parts) files(modules *uki.Modules) (map[string]uki.File, []string, error) {
+	files := map[string]uki.File{
 		"init":           {Mode: 0o755, Content: parts.Agent},
 		"dev/console":    {Mode: fs.ModeDevice | fs.ModeCharDevice | 0o600, Major: 5, Minor: 1},
 		"dev/null":       {Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666, Major: 1, Minor: 3},
@@ -84,10 +84,10 @@ func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File,
 		"etc/os-release": {Mode: 0o644, Content: []byte(parts.OSRelease)},
 	}
 	for _, folder := range []string{"proc", "sys", "run", "etc/metalprobe", "mnt"} {
-		files[folder] = bootmedia.File{Mode: fs.ModeDir | 0o755}
+		files[folder] = uki.File{Mode: fs.ModeDir | 0o755}
 	}
 	if len(parts.CA) > 0 {
-		files["etc/metalprobe/ca.pem"] = bootmedia.File{Mode: 0o644, Content: parts.CA}
+		files["etc/metalprobe/ca.pem"] = uki.File{Mode: 0o644, Content: parts.CA}
 	}
 	have := map[string]bool{}
 	if parts.Firmware != nil {
@@ -98,7 +98,7 @@ func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File,
 	}
 	folder := "lib/modules/" + parts.Release
 	for name, text := range modules.Index {
-		files[path.Join(folder, name)] = bootmedia.File{Mode: 0o644, Content: text}
+		files[path.Join(folder, name)] = uki.File{Mode: 0o644, Content: text}
 	}
 	missing := map[string]bool{}
 	for _, name := range modules.Files {
@@ -106,7 +106,7 @@ func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File,
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading a kernel module: %w", err)
 		}
-		files[path.Join(folder, name)] = bootmedia.File{Mode: 0o644, Content: content}
+		files[path.Join(folder, name)] = uki.File{Mode: 0o644, Content: content}
 		for _, file := range firmwareOf(content) {
 			if !have[file] {
 				missing[file] = true
@@ -117,7 +117,7 @@ func (parts Parts) files(modules *bootmedia.Modules) (map[string]bootmedia.File,
 }
 
 // addFirmware adds all files of a folder below /lib/firmware.
-func addFirmware(files map[string]bootmedia.File, firmware fs.FS) (map[string]bool, error) {
+func addFirmware(files map[string]uki.File, firmware fs.FS) (map[string]bool, error) {
 	have := map[string]bool{}
 	err := fs.WalkDir(firmware, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -125,7 +125,7 @@ func addFirmware(files map[string]bootmedia.File, firmware fs.FS) (map[string]bo
 		}
 		content, err := fs.ReadFile(firmware, name) // follows links, which lead out of a package often
 		have[name] = true
-		files[path.Join("lib/firmware", name)] = bootmedia.File{Mode: 0o644, Content: content}
+		files[path.Join("lib/firmware", name)] = uki.File{Mode: 0o644, Content: content}
 		return err
 	})
 	if err != nil {

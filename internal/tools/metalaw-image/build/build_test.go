@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/metalaw/metalaw/internal/bootmedia"
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/uki"
 )
 
 const someSum = "a86e2049672f52354c4536a089203b6c82639420424d31c91cf31a181fd4d8f1"
@@ -88,7 +88,7 @@ func TestAnInitramfsHoldsTheAgentAndWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := bootmedia.Cpio(map[string]bootmedia.File{
+	want, err := uki.Cpio(map[string]uki.File{
 		"dev/console":            {Mode: os.ModeDevice | os.ModeCharDevice | 0o600, Major: 5, Minor: 1},
 		"dev/null":               {Mode: os.ModeDevice | os.ModeCharDevice | 0o666, Major: 1, Minor: 3},
 		"etc/metalprobe":         {Mode: os.ModeDir | 0o755},
@@ -112,7 +112,7 @@ func TestAnInitramfsHoldsTheAgentAndWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err = bootmedia.Zstd(want); err != nil || !bytes.Equal(made.Initramfs, want) {
+	if want, err = uki.Zstd(want); err != nil || !bytes.Equal(made.Initramfs, want) {
 		t.Errorf("the initramfs holds other files (%v)", err)
 	}
 	if made.Modules != 2 {

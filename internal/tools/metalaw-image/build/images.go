@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 )
 
 // ImageOptions say how the container images are made.

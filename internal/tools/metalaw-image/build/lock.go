@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package build makes the images of metalaw: what machines boot, of Debian's kernels, and container images. It calls the
-// programs of Debian and Go; what it writes are the bytes that package bootmedia composes.
+// programs of Debian and Go; what it writes are the bytes that packages uki and bootmedia compose.
 package build
 
 import (

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/metalaw/metalaw/internal/bootmedia"
-	"github.com/metalaw/metalaw/internal/bootmedia/oci"
+	"github.com/metalaw/metalaw/internal/tools/metalaw-image/oci"
 )
 
 // ProbeOptions say how the boot images of the agent are made.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bootmedia
+package uki
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func stub(room int) []byte {
 
 func testUKI(t *testing.T, stub []byte) []byte {
 	t.Helper()
-	uki, err := NewUKI(UKIOptions{
+	uki, err := New(Options{
 		Stub:      stub,
 		Kernel:    someBytes(5000),
 		Initramfs: someBytes(70_000),
@@ -140,7 +140,7 @@ func TestWhatIsNoStub(t *testing.T) {
 		"too many of sections": {change(128+6, 200), "table of sections is cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewUKI(UKIOptions{Stub: c.stub, Kernel: []byte("k"), Initramfs: []byte("i"), Cmdline: "c", OSRelease: "o"})
+			_, err := New(Options{Stub: c.stub, Kernel: []byte("k"), Initramfs: []byte("i"), Cmdline: "c", OSRelease: "o"})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -148,10 +148,10 @@ func TestWhatIsNoStub(t *testing.T) {
 	}
 }
 
-func FuzzNewUKI(f *testing.F) {
+func FuzzNew(f *testing.F) {
 	f.Add(stub(5))
 	f.Add(stub(0))
 	f.Fuzz(func(_ *testing.T, stub []byte) {
-		_, _ = NewUKI(UKIOptions{Stub: stub, Kernel: []byte("kernel"), Initramfs: []byte("initramfs"), Cmdline: "c"})
+		_, _ = New(Options{Stub: stub, Kernel: []byte("kernel"), Initramfs: []byte("initramfs"), Cmdline: "c"})
 	})
 }

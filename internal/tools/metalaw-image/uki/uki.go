@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bootmedia
+// Package uki makes what a machine boots: kernel modules, initramfs and unified kernel image. It is pure Go and needs no
+// root. The same inputs give the same bytes: times are fixed and names are sorted.
+package uki
 
 import (
 	"encoding/binary"
 	"fmt"
 )
 
-// UKIOptions are the parts of a unified kernel image.
-type UKIOptions struct {
+// Options are the parts of a unified kernel image.
+type Options struct {
 	// Stub is the EFI stub of systemd, which starts the kernel with the other parts.
 	Stub []byte
 	// Kernel, Initramfs and Cmdline are what it starts.
@@ -28,8 +30,8 @@ const (
 	peReadOnlyData = 0x40000040
 )
 
-// NewUKI returns an EFI program that boots a kernel with its initramfs and command line. It is not signed.
-func NewUKI(options UKIOptions) ([]byte, error) {
+// New returns an EFI program that boots a kernel with its initramfs and command line. It is not signed.
+func New(options Options) ([]byte, error) {
 	pe, err := openPE(options.Stub)
 	if err != nil {
 		return nil, fmt.Errorf("composing a UKI: the EFI stub: %w", err)
@@ -158,3 +160,6 @@ func (p *peFile) add(name string, content []byte) error {
 	p.image = image
 	return nil
 }
+
+// roundUp returns the least multiple of unit that is not below n.
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }

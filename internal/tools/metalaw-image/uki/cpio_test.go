@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bootmedia
+package uki
 
 import (
 	"bytes"
@@ -13,6 +13,17 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 )
+
+// someBytes returns bytes that differ at each place and are the same in each run.
+func someBytes(n int) []byte {
+	b := make([]byte, 0, n+32)
+	sum := sha256.Sum256(nil)
+	for len(b) < n {
+		sum = sha256.Sum256(sum[:])
+		b = append(b, sum[:]...)
+	}
+	return b[:n]
+}
 
 func someFiles() map[string]File {
 	return map[string]File{
