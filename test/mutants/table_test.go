@@ -75,7 +75,7 @@ var mutants = []mutant{
 		test: "TestCallsAreLookedUpAfterTheReading", in: "./controllers/server"},
 	{name: "a claim's end deletes another's boot configuration",
 		file: "controllers/claim/release.go",
-		from: `!found || !own || `, to: `!found || own && false || `,
+		from: "if !own || !boot", to: "if own && false || !boot",
 		test: "TestAClaimTakesOnlyItsOwnBootConfigurationAlong", in: "./controllers/claim"},
 	{name: "a boot configuration that lost its owner is no claim's own",
 		file: "internal/orphaned/boot.go",
