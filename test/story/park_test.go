@@ -173,10 +173,13 @@ var _ = Describe("A client that writes its owner and park once", func() {
 		parkOnce(ctx, name)
 		parkWaits(ctx, name)
 		create(ctx, newClaim("by-hand", m, func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: name} }))
-		// A Server that names a claim before the manager's cache shows the claim is held as one whose claim is missing.
+		var claim v1alpha1.ServerClaim
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: tenants, Name: "by-hand"}, &claim)).To(Succeed())
 		Eventually(claimCondition(ctx, "by-hand", "Bound")).Should(HavePrefix("False/"))
+		// Without the UID the claim has the server once the scheduler adopts it, and the park may be served before.
 		changeServer(ctx, name, func(s *v1alpha1.Server) {
 			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: tenants, Name: "by-hand"}
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, string(claim.UID))
 		})
 		Eventually(eventReasons(ctx, name)).Should(ContainElement(v1alpha1.ReasonParkRequestDropped))
 		trouble.Remove()
