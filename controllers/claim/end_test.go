@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
@@ -56,6 +57,58 @@ func TestAClaimTakesOnlyItsOwnBootConfigurationAlong(t *testing.T) {
 			err := api.Get(t.Context(), client.ObjectKeyFromObject(v.facts.boot), &v1alpha1.ServerBootConfiguration{})
 			if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == c.stays {
 				t.Errorf("it stays: %t, want %t (%v)", err == nil, c.stays, err)
+			}
+		})
+	}
+}
+
+func TestABootConfigurationIsReadPastTheCacheOnlyWhereTheCacheIsBehind(t *testing.T) {
+	shows := func(change func(*v1alpha1.ServerBootConfiguration)) func(*facts) client.Reader {
+		return func(f *facts) client.Reader {
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			boot := f.boot.DeepCopy()
+			boot.ResourceVersion = ""
+			change(boot)
+			return fake.NewClientBuilder().WithScheme(scheme).WithObjects(boot).Build()
+		}
+	}
+	for name, c := range map[string]struct {
+		cache func(*facts) client.Reader
+		reads int
+		stays bool
+	}{
+		"it shows what is stored": {nil, 0, false},
+		"it does not show it yet": {shows(func(b *v1alpha1.ServerBootConfiguration) { b.Name = "another" }), 1, false},
+		"it shows another owner's of the name": {shows(func(b *v1alpha1.ServerBootConfiguration) {
+			b.OwnerReferences[0].UID = "uid-other"
+		}), 1, false},
+		"it shows a former version": {shows(func(b *v1alpha1.ServerBootConfiguration) { b.ResourceVersion = "7" }), 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, api := ending(t, func(*facts) {})
+			reads := 0
+			live := api.(client.WithWatch)
+			v.Live = interceptor.NewClient(live, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, o, opts...)
+				}})
+			v.Client = interceptor.NewClient(live, interceptor.Funcs{
+				Get: func(ctx context.Context, client client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if c.cache != nil {
+						return c.cache(&v.facts).Get(ctx, key, o, opts...)
+					}
+					return client.Get(ctx, key, o, opts...)
+				}})
+			if err := v.dropBoot(t.Context(), []*v1alpha1.Server{v.facts.server}); err != nil {
+				t.Fatal(err)
+			}
+			err := api.Get(t.Context(), client.ObjectKeyFromObject(v.facts.boot), &v1alpha1.ServerBootConfiguration{})
+			if apierrors.IsNotFound(err) == c.stays || reads != c.reads {
+				t.Errorf("%d reads past the cache, want %d (%v)", reads, c.reads, err)
 			}
 		})
 	}

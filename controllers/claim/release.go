@@ -152,21 +152,32 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time,
 // dropBoot deletes the claim's boot configuration: the one that it owns, or that lost its owner and was its own. One of
 // the same name that belongs to another object stays.
 func (v *scope) dropBoot(ctx context.Context, servers []*v1alpha1.Server) error {
-	c := v.facts.claim
-	boot, err := stored.One[v1alpha1.ServerBootConfiguration](ctx, v.Live, c.Namespace, c.Name)
-	if err != nil {
+	dropped, err := v.dropBootOf(ctx, v.Client, servers, true)
+	if !dropped { // the cache may be behind
+		_, err = v.dropBootOf(ctx, v.Live, servers, false)
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("boot configuration: %w", err)
 	}
-	if boot == nil {
-		return nil
-	}
-	own := metav1.IsControlledBy(boot, c) || orphaned.Boot(boot, v1alpha1.BootPurposeClaim, servers...)
-	if !own || !boot.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	err = v.Client.Delete(ctx, boot, client.Preconditions{UID: &boot.UID})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete the boot configuration: %w", err)
-	}
 	return nil
+}
+
+// dropBootOf deletes the boot configuration as a reader shows it, and says whether it did. From the cache it deletes no other
+// version, which may have another owner.
+func (v *scope) dropBootOf(ctx context.Context, from client.Reader, servers []*v1alpha1.Server, cached bool) (bool, error) {
+	c := v.facts.claim
+	var boot v1alpha1.ServerBootConfiguration
+	if err := from.Get(ctx, client.ObjectKeyFromObject(c), &boot); err != nil {
+		return false, err
+	}
+	own := metav1.IsControlledBy(&boot, c) || orphaned.Boot(&boot, v1alpha1.BootPurposeClaim, servers...)
+	if !own || !boot.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	as := client.Preconditions{UID: &boot.UID}
+	if cached {
+		as.ResourceVersion = &boot.ResourceVersion
+	}
+	err := v.Client.Delete(ctx, &boot, as)
+	return err == nil, err
 }

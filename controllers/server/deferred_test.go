@@ -29,7 +29,13 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
 		}
 	}
-	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.seen.Facts.Claim.Binding = true, true }
+	found := func(p v1alpha1.ProbePurpose) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
+			s.Status.Processors, s.Status.Storages = []v1alpha1.Processor{{ID: "0"}}, []v1alpha1.Storage{{Name: "a"}}
+		}
+	}
+	settled, binding := func(v *scope) { v.recorded.Stays = true }, func(v *scope) { v.recorded.Stays, v.seen.Facts.Claim.Binding = true, true }
 	onItsWay := func(*scope) {}
 	undecided := func(v *scope) { v.server.Status.Lifecycle = nil }
 	hardware := func(s *v1alpha1.Server) { s.Status.PowerState, s.Status.Model = v1alpha1.PowerStateOn, "Emulated" }
@@ -39,6 +45,13 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 		waited time.Duration
 		want   bool
 	}{
+		"what an inspection finds":                         {onItsWay, found(v1alpha1.ProbePurposeProbe), 0, true},
+		"but not for long, while it awaits more":           {onItsWay, found(v1alpha1.ProbePurposeProbe), status.WorthTelling, false},
+		"but not what a wipe finds, which is judged by it": {onItsWay, found(v1alpha1.ProbePurposeWipe), 0, false},
+		"but not the first interfaces, which a boot service needs": {onItsWay, func(s *v1alpha1.Server) {
+			found(v1alpha1.ProbePurposeProbe)(s)
+			s.Status.NetworkInterfaces = []v1alpha1.NetworkInterface{{MACAddress: "02:00:00:00:00:01"}}
+		}, 0, false},
 		"the generation that was observed, on the way": {onItsWay, observed, 0, true},
 		"but not for long":                                {onItsWay, observed, status.WorthTelling, false},
 		"but not where the server rests":                  {settled, observed, 0, false},
@@ -71,7 +84,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Now = func() time.Time { return v.seen.Now }
 			s.defers(v.server, after)
 			v.seen.Now = v.seen.Now.Add(c.waited)
-			if got := (!v.recorded.Settled || v.seen.Facts.Claim.Binding) && s.defers(v.server, after) > 0; got != c.want {
+			if got := (!v.recorded.Stays || v.seen.Facts.Claim.Binding) && s.defers(v.server, after) > 0; got != c.want {
 				t.Errorf("waits: %t", got)
 			}
 		})

@@ -154,7 +154,7 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	if d.Moves() {
 		outcome.Again = time.Millisecond // the state entered has effects of its own
 	}
-	outcome.MayWait = !v.recorded.Settled || v.seen.Facts.Claim.Binding
+	outcome.MayWait = !v.recorded.Stays || v.seen.Facts.Claim.Binding
 	outcome.Reports = []func(context.Context){v.report}
 	return outcome
 }

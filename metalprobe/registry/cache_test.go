@@ -109,3 +109,46 @@ func TestAnInventoryYoungerThanTheCacheCounts(t *testing.T) {
 		})
 	}
 }
+
+// A request that has read the inventory past the cache writes what it read: the API server refuses it if another wrote meanwhile.
+func TestTheEndOfAWipeIsWrittenFromWhatItsRequestRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile bool
+		reads     int
+	}{
+		"as it was read":                    {false, 1},
+		"unless another wrote it meanwhile": {true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, asWipe)
+			for _, step := range []struct{ path, body string }{{"/register", report(uuid, twoDisks)}, {"/wipe", running}} {
+				if got := f.do("POST", step.path, "mine", step.body); got.Code >= 300 {
+					t.Fatalf("%s: got %d %s", step.path, got.Code, got.Body)
+				}
+			}
+			reads := 0
+			f.registry.options.Live = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, live client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					err := live.Get(ctx, key, o, options...)
+					if _, is := o.(*policyv1alpha1.ServerInventory); !is {
+						return err
+					}
+					if reads++; reads == 1 && c.meanwhile {
+						other := f.inventory(uuid)
+						other.Custody.Marks = []string{"Stranger"}
+						if err := live.Update(ctx, other); err != nil {
+							t.Error(err)
+						}
+					}
+					return err
+				},
+			})
+			if got := f.do("POST", "/wipe", "mine", verified); got.Code != http.StatusOK || reads != c.reads {
+				t.Errorf("got %d %s after %d reads of the inventory, want %d", got.Code, got.Body, reads, c.reads)
+			}
+			if i := f.inventory(uuid); i.Wipe.State != policyv1alpha1.WipeVerified || (len(i.Custody.Marks) > 0) != c.meanwhile {
+				t.Errorf("stored %+v, %+v", i.Wipe, i.Custody)
+			}
+		})
+	}
+}

@@ -67,7 +67,7 @@ func enrolled(stored *policyv1alpha1.ServerInventory, g grant) *refusal {
 func (r *Registry) enrolledIn(ctx context.Context, g grant, stored *policyv1alpha1.ServerInventory) *refusal {
 	refused := enrolled(stored, g)
 	if isConflict(refused) || isVoided(refused) {
-		_, refused = r.store(ctx, g, func(*policyv1alpha1.ServerInventory) *refusal { return nil }, false)
+		_, refused = r.store(ctx, g, func(*policyv1alpha1.ServerInventory) *refusal { return nil }, basis{})
 	}
 	return refused
 }

@@ -65,13 +65,20 @@ func (r *Registry) update(
 		return false, failed(err)
 	}
 	if stored == nil {
-		return r.store(ctx, g, change, true)
+		return r.store(ctx, g, change, basis{unseen: true})
 	}
 	before := stored.DeepCopy()
 	if refused := enrolAnd(g, stored, r.options.Now(), change); refused == nil && equality.Semantic.DeepEqual(before, stored) {
 		return false, nil
 	}
-	return r.store(ctx, g, change, false)
+	return r.store(ctx, g, change, basis{})
+}
+
+// basis is what the first attempt of a write begins with: what this request read past the cache, or that the cache shows none. The
+// optimistic lock refuses what another wrote meanwhile, and the next attempt reads.
+type basis struct {
+	read   *policyv1alpha1.ServerInventory
+	unseen bool
 }
 
 // enrolAnd calls change for an agent whose key the entry is bound to, or will be.
@@ -88,12 +95,13 @@ func enrolAnd(
 // agent with another key than the entry's is refused, and voids the entry. An unseen inventory, which the cache does not show, is
 // created before it is looked for: the API server says where there is one.
 func (r *Registry) store(
-	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, unseen bool,
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, from basis,
 ) (changed bool, _ *refusal) {
 	uuid := g.server.Spec.SystemUUID
 	var last error
-	for attempt := range writeAttempts {
-		changed, refused, lost := r.tryToStore(ctx, g, change, unseen && attempt == 0)
+	for range writeAttempts {
+		changed, refused, lost := r.tryToStore(ctx, g, change, from)
+		from = basis{}
 		switch {
 		case lost == nil:
 			return changed, archive{r.options}.recorded(ctx, g, refused)
@@ -110,15 +118,15 @@ func (r *Registry) store(
 // tryToStore is one attempt of store; lost is why nothing was written. What is only guessed to be stored refuses nobody: that is lost as
 // if another had made the inventory meanwhile.
 func (r *Registry) tryToStore(
-	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, guessed bool,
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal, from basis,
 ) (changed bool, refused *refusal, lost error) {
-	stored, fresh, err := r.inventoryOf(ctx, g.server.Spec.SystemUUID, guessed)
+	stored, fresh, err := r.inventoryOf(ctx, g.server.Spec.SystemUUID, from)
 	if err != nil {
 		return false, failed(err), nil
 	}
 	before := stored.DeepCopy()
 	refused = enrolAnd(g, stored, r.options.Now(), change)
-	if refused != nil && guessed {
+	if refused != nil && from.unseen {
 		return false, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "serverinventories"}, stored.Name)
 	}
 	if isConflict(refused) {
@@ -161,9 +169,12 @@ func (r *Registry) current(ctx context.Context, g grant) (grant, error) {
 
 // inventoryOf reads the inventory of a machine past the cache, or makes a fresh one in memory. Where it is guessed that there is
 // none, only the other byte order of the UUID is looked for: there must be no second inventory, and no create would fail by it.
-func (r *Registry) inventoryOf(ctx context.Context, uuid string, guessed bool) (_ *policyv1alpha1.ServerInventory, fresh bool, err error) {
+func (r *Registry) inventoryOf(ctx context.Context, uuid string, from basis) (_ *policyv1alpha1.ServerInventory, fresh bool, err error) {
+	if from.read != nil {
+		return from.read.DeepCopy(), false, nil
+	}
 	names := uuids.Spellings(uuid)
-	if guessed && len(names) > 0 {
+	if from.unseen && len(names) > 0 {
 		names = names[1:]
 	}
 	stored, err := firstOf(ctx, r.options.Live, names)

@@ -253,7 +253,7 @@ func proveMachine(ctx context.Context, r *Registry, g grant, stored *policyv1alp
 	if refused != nil || unproven == "" {
 		return refused
 	}
-	if _, refused = r.settle(ctx, g, unprovenWipe(g, unproven, r.options.Now())); refused != nil {
+	if _, refused = r.settle(ctx, g, unprovenWipe(g, unproven, r.options.Now()), basis{read: stored}); refused != nil {
 		return refused
 	}
 	return notProved(unproven)

@@ -27,7 +27,7 @@ const recordRetry = 10 * time.Second
 // offered on the word of the stored wipe, so no server is offered whose wipe has no record. The beginning of the wipe is stored before
 // both, so that a repeated report is of the same beginning, and finds the record that it made.
 func (r *Registry) settle(
-	ctx context.Context, g grant, end func(*policyv1alpha1.ServerInventory) *refusal,
+	ctx context.Context, g grant, end func(*policyv1alpha1.ServerInventory) *refusal, from basis,
 ) (changed bool, _ *refusal) {
 	for {
 		begins := false
@@ -48,17 +48,18 @@ func (r *Registry) settle(
 			kept, refused := archive{r.options}.keep(ctx, g, stored, nil)
 			stored.LastRecord = kept
 			return refused
-		}, false)
+		}, from)
 		if refused != nil && refused.outcome == OutcomeAwaitsBMC {
-			_, _ = r.store(ctx, g, want(g, r.options.Now()), false) // a failure changes nothing: the agent comes again
+			_, _ = r.store(ctx, g, want(g, r.options.Now()), from) // a failure changes nothing: the agent comes again
 		}
 		if refused != nil && refused.outcome == OutcomeNotRecorded {
 			// A failure changes nothing: the agent comes again, and may be heard then.
-			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()), false)
+			_, _ = r.store(ctx, g, stillHeard(g, r.options.Now()), basis{})
 		}
 		if refused != nil || !begins {
 			return changed, refused
 		}
+		from = basis{}
 	}
 }
 

@@ -68,6 +68,7 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 	if err := report.Validate(); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
+	var live basis
 	if report.State == policyv1alpha1.WipeVerified { // a machine without disks asked for none
 		stored, err := inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID)
 		if err != nil {
@@ -78,15 +79,18 @@ func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
 				return nil, refused.about(g.server)
 			}
 		}
+		live.read = stored
 	}
-	keep, asks := r.update, Demands{}
-	if report.State != policyv1alpha1.WipeRunning {
-		if asks, refused = demands(r.options.Demands, g.server); refused != nil {
-			return nil, refused
+	var changed bool
+	if report.State == policyv1alpha1.WipeRunning {
+		changed, refused = r.update(request.Context(), g, storeWipe(g, &report, Demands{}, r.options.Now()))
+	} else {
+		asks, unknown := demands(r.options.Demands, g.server)
+		if unknown != nil {
+			return nil, unknown
 		}
-		keep = r.settle
+		changed, refused = r.settle(request.Context(), g, storeWipe(g, &report, asks, r.options.Now()), live)
 	}
-	changed, refused := keep(request.Context(), g, storeWipe(g, &report, asks, r.options.Now()))
 	switch {
 	case refused != nil && refused.outcome == OutcomeAwaitsBMC:
 		return nil, refused

@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
+	"github.com/metalaw/metalaw/internal/testkit"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
@@ -42,7 +43,7 @@ import (
 const (
 	namespace = "metalaw-system"
 	tenants   = "default"
-	// bmcPort is the port of every emulated BMC; the MAC prefix database of the default bundle says the same.
+	// bmcPort is the port of every emulated BMC; the row that testkit adds to the MAC prefix database says the same.
 	bmcPort = 8000
 	// startLimit is the time that the control plane has to come up.
 	startLimit = 3 * time.Minute
@@ -93,7 +94,29 @@ func (w *world) start(ctx context.Context, withWebhooks bool) error {
 	if err := w.startFleet(ctx); err != nil {
 		return err
 	}
-	return w.startManager(ctx, withWebhooks)
+	if err := w.startManager(ctx, withWebhooks); err != nil {
+		return err
+	}
+	return w.govern(ctx)
+}
+
+// govern promotes a bundle that knows emulated BMCs: the shipped bundles know none. It tries until the manager's admission answers.
+func (w *world) govern(ctx context.Context) error {
+	cm, err := testkit.EmulatorConfigMap(namespace)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := w.admin.Create(ctx, cm.DeepCopy())
+		if err == nil {
+			return nil
+		}
+		if w.pause(ctx) != nil {
+			return fmt.Errorf("the bundle of the emulated BMCs is not taken: %w", err)
+		}
+	}
 }
 
 // startFleet starts the boot provider and the machines that boot from it.

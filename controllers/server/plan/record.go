@@ -52,8 +52,8 @@ type Recorded struct {
 	Notes  []operations.Note
 	// Wake is when to look again at the latest; 0 for no particular time.
 	Wake time.Duration
-	// Settled and Rested are those of status.Output.
-	Settled, Rested bool
+	// Settled and Rested are those of status.Output. Stays says that it is settled in a state that it does not leave soon by itself.
+	Settled, Rested, Stays bool
 	// Labels show the hardware, by which a plain selector asks for it. They take their turn, so that a fleet changes over
 	// without a burst of writes; nil if nothing waits for that.
 	Labels map[string]string
@@ -84,7 +84,8 @@ func Record(s Seen, a Answers) Recorded {
 	if settled {
 		r.Memory.Waits = time.Time{}
 	}
-	r.labels(alongside, settled)
+	r.out.Stays = settled && r.stays()
+	r.labels(alongside)
 	r.out.Server, r.out.Memory = r.Server, r.Memory
 	return r.out
 }
@@ -168,9 +169,15 @@ func (r *recording) reading() status.Reading {
 	return out
 }
 
+// stays says that the state is no step on the way to another, such as an inspection.
+func (r *recording) stays() bool {
+	state := r.Server.Status.State
+	return r.Bundle == nil || state == v1alpha1.StateError || r.Bundle.Lifecycle.Stable(engine.State(state))
+}
+
 // labels shows the hardware in labels alongside another write of the metadata, or else in its turn while the server rests.
-func (r *recording) labels(alongside, settled bool) {
-	if r.Server.Status.Lifecycle == nil || !alongside && !settled {
+func (r *recording) labels(alongside bool) {
+	if r.Server.Status.Lifecycle == nil || !alongside && !r.out.Stays {
 		return
 	}
 	labels := policies.LabelsFor(r.Server.Labels, policies.CandidateOf(r.Server, policies.HardwareOf(r.Inventory)), r.Settings)

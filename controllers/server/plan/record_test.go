@@ -503,12 +503,14 @@ func TestLabelsOfTheHardwareTakeTheirTurnUnlessTheMetadataIsWrittenAnyway(t *tes
 		change       []func(*Answers)
 		written, due bool
 	}{
-		"they wait while the server rests":   {ready(t, v1alpha1.StateAvailable, model, final), nil, false, true},
-		"not while it is on its way":         {ready(t, v1alpha1.StateAvailable, model, final), []func(*Answers){waits}, false, false},
-		"they go with a finalizer":           {ready(t, v1alpha1.StateAvailable, model), []func(*Answers){waits}, true, false},
-		"they go with a reference to a boot": {ready(t, v1alpha1.StateAvailable, model, final), []func(*Answers){waits, unbooted}, true, false},
-		"they are due once":                  {ready(t, v1alpha1.StateAvailable, model, final, labelled), nil, true, false},
-		"not before there is a lifecycle":    {ready(t, "Strange", model, unborn), []func(*Answers){unbooted, func(a *Answers) { a.Decision.Halt = &engine.Halt{} }}, false, false},
+		"they wait while the server rests":         {ready(t, v1alpha1.StateAvailable, model, final), nil, false, true},
+		"not in a state that is a step on its way": {ready(t, v1alpha1.StateDiscovery, model, final), nil, false, false},
+		"but in Error, which it may not leave":     {ready(t, v1alpha1.StateError, model, final), nil, false, true},
+		"not while it is on its way":               {ready(t, v1alpha1.StateAvailable, model, final), []func(*Answers){waits}, false, false},
+		"they go with a finalizer":                 {ready(t, v1alpha1.StateAvailable, model), []func(*Answers){waits}, true, false},
+		"they go with a reference to a boot":       {ready(t, v1alpha1.StateAvailable, model, final), []func(*Answers){waits, unbooted}, true, false},
+		"they are due once":                        {ready(t, v1alpha1.StateAvailable, model, final, labelled), nil, true, false},
+		"not before there is a lifecycle":          {ready(t, "Strange", model, unborn), []func(*Answers){unbooted, func(a *Answers) { a.Decision.Halt = &engine.Halt{} }}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := record(c.seen, rests(engine.State(c.seen.Server.Status.State)), c.change...)

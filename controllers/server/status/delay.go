@@ -22,7 +22,8 @@ func Waits(before, after *v1alpha1.Server) bool {
 }
 
 // promptly is a status with what waits as it was: the generation that was observed, the hardware before the first decision,
-// and the credential of a probe, whose token stands in the ignition. Budgets count the credential of a wipe.
+// the credential of a probe, whose token stands in the ignition, and what that inspection finds: nothing boots or is
+// erased by it before the move that ends it. Budgets count the credential of a wipe.
 func promptly(before, after *v1alpha1.Server) v1alpha1.ServerStatus {
 	s, was := *after.Status.DeepCopy(), before.Status
 	if s.Lifecycle == nil && was.Lifecycle == nil {
@@ -38,6 +39,10 @@ func promptly(before, after *v1alpha1.Server) v1alpha1.ServerStatus {
 	}
 	if l := s.Lifecycle; l != nil && was.Lifecycle != nil && l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeProbe {
 		l.Credential = was.Lifecycle.Credential
+		s.Processors, s.Storages = was.Processors, was.Storages
+		if len(was.NetworkInterfaces) > 0 { // the first ones are stored before a boot, for the boot service
+			s.NetworkInterfaces = was.NetworkInterfaces
+		}
 	}
 	return s
 }

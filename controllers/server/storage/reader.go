@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -202,26 +203,33 @@ func (r *Reader) answered(server string) {
 	delete(r.pending, server)
 }
 
-// store writes an answer into the inventory, where it is worth a write, and returns what is stored. It changes nothing
-// else there, and the API server refuses the write where the inventory changed since it was read.
+// store writes an answer into the inventory, if it is worth a write, and returns what is stored. It changes nothing else
+// there. It begins from the cache: the API server refuses the write if the inventory changed since, and store reads it then.
 func (r *Reader) store(
 	ctx context.Context, cached *policyv1alpha1.ServerInventory, wish Wish, a Answer,
 ) (*policyv1alpha1.BMCStorage, error) {
 	if cached == nil {
 		return nil, nil
 	}
-	if _, write := Result(cached.BMCStorage, wish, a); !write {
-		return cached.BMCStorage, nil
+	stored, err := r.storeIn(ctx, cached.DeepCopy(), wish, a)
+	if !apierrors.IsConflict(err) {
+		return stored, client.IgnoreNotFound(err)
 	}
-	stored := &policyv1alpha1.ServerInventory{}
-	if err := r.Reader.Get(ctx, types.NamespacedName{Name: cached.Name}, stored); err != nil {
+	now := &policyv1alpha1.ServerInventory{}
+	if err := r.Reader.Get(ctx, types.NamespacedName{Name: cached.Name}, now); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	next, write := Result(stored.BMCStorage, wish, a)
+	return r.storeIn(ctx, now, wish, a)
+}
+
+func (r *Reader) storeIn(
+	ctx context.Context, inventory *policyv1alpha1.ServerInventory, wish Wish, a Answer,
+) (*policyv1alpha1.BMCStorage, error) {
+	next, write := Result(inventory.BMCStorage, wish, a)
 	if !write {
-		return stored.BMCStorage, nil
+		return inventory.BMCStorage, nil
 	}
-	before := stored.DeepCopy()
-	stored.BMCStorage = next
-	return next, r.Client.Patch(ctx, stored, mergepatch.Locked(before))
+	before := inventory.DeepCopy()
+	inventory.BMCStorage = next
+	return next, r.Client.Patch(ctx, inventory, mergepatch.Locked(before))
 }

@@ -176,6 +176,48 @@ func TestTheDrivesAreReadAgainWhenTheRegistryWantsIt(t *testing.T) {
 	})
 }
 
+func TestTheInventoryIsReadPastTheCacheOnlyWhereItChangedSince(t *testing.T) {
+	for name, c := range map[string]struct {
+		behind bool
+		reads  int
+	}{
+		"as the cache shows it":          {false, 0},
+		"written since the cache saw it": {true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t)
+				defer d.Close()
+				reads := 0
+				d.Options.Reader = interceptor.NewClient(d.api.(client.WithWatch), interceptor.Funcs{
+					Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+						reads++
+						return api.Get(ctx, key, o, opts...)
+					}})
+				d.bmc.becomes(nil, "S1")
+				d.subject.Inventory = d.stored()
+				if c.behind {
+					now := d.stored()
+					now.Phase.Name = "wipe"
+					if err := d.api.Update(t.Context(), now); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 60 {
+					if d.Look(t.Context(), d.subject); d.patches > 0 {
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				now := d.stored()
+				if now.BMCStorage == nil || len(now.BMCStorage.Drives) != 1 || (now.Phase.Name == "wipe") != c.behind || reads != c.reads {
+					t.Errorf("%d reads past the cache, want %d: %+v", reads, c.reads, now)
+				}
+			})
+		})
+	}
+}
+
 func TestABMCThatFailsIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
