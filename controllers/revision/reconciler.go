@@ -105,8 +105,8 @@ func (c *reconciler) rollOut(ctx context.Context) (again time.Duration, err erro
 	if c.takeLast(look, o) {
 		o = rollout.Decide(look)
 	}
-	if stored, err := c.write(ctx, o, bundles, revisions); err != nil {
-		c.giveBack(look, stored)
+	if written, err := c.write(ctx, o, bundles, revisions); err != nil {
+		c.giveBack(look, written)
 		return raced(err)
 	}
 	return c.nextLook(o, revisions), nil
@@ -159,10 +159,10 @@ func (c *reconciler) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevi
 
 // ensure stores a bundle that has to be there. One in force keeps its promotion.
 func (c *reconciler) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
-	stored := &policyv1alpha1.PolicyRevision{}
-	err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, stored)
+	held := &policyv1alpha1.PolicyRevision{}
+	err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, held)
 	if !apierrors.IsNotFound(err) {
-		return stored, err
+		return held, err
 	}
 	r, err := revisionOf(b)
 	if err != nil {
@@ -268,9 +268,9 @@ func (c *reconciler) test(ctx context.Context, h *bundleConfigMap, revisions []p
 }
 
 // giveBack keeps what shadows have shown for a look that can store it, but for those whose status was stored.
-func (c *reconciler) giveBack(look rollout.Look, stored map[string]bool) {
+func (c *reconciler) giveBack(look rollout.Look, written map[string]bool) {
 	for i := range look.Revisions {
-		if r := &look.Revisions[i]; !stored[r.Name] {
+		if r := &look.Revisions[i]; !written[r.Name] {
 			c.Shadows.giveBack(r.Name, r.Shadow)
 		}
 	}
@@ -311,9 +311,9 @@ func (c *reconciler) replicas(ctx context.Context, now time.Time) ([]rollout.Rep
 // write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed, and
 // returns the revisions whose status was stored. One whose status is refused keeps nobody else from being written.
 func (c *reconciler) write(ctx context.Context, o rollout.Outcome, bundles []bundleConfigMap, revisions []policyv1alpha1.PolicyRevision) (
-	stored map[string]bool, err error,
+	written map[string]bool, err error,
 ) {
-	stored = map[string]bool{}
+	written = map[string]bool{}
 	var refused []error
 	for _, w := range o.Writes {
 		i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == w.Revision })
@@ -322,24 +322,24 @@ func (c *reconciler) write(ctx context.Context, o rollout.Outcome, bundles []bun
 			before := r.DeepCopy()
 			r.SetPromotion(w.Promotion)
 			if err := c.patch(ctx, before, r); err != nil {
-				return stored, err
+				return written, err
 			}
 			c.log(ctx).Info("promoted", "revision", r.Name, "promotion", w.Promotion, "by", w.Status.ActivatedBy)
 		}
 		before := r.DeepCopy()
 		if r.Status = w.Status; !equality.Semantic.DeepEqual(before.Status, r.Status) {
 			if err := c.Client.Status().Patch(ctx, r, mergepatch.Locked(before)); err != nil && transient(err) {
-				return stored, err
+				return written, err
 			} else if err != nil {
 				refused = append(refused, fmt.Errorf("the status of PolicyRevision %s: %w", r.Name, err))
 				continue
 			}
 			c.written.Wrote(r.DeepCopy())
 		}
-		stored[r.Name] = true
+		written[r.Name] = true
 		c.recordRevision(before, r, bundles)
 	}
-	return stored, errors.Join(append(refused, c.takeAway(ctx, o.Obsolete, revisions))...)
+	return written, errors.Join(append(refused, c.takeAway(ctx, o.Obsolete, revisions))...)
 }
 
 // takeAway deletes revisions that nothing uses, as they were when that was decided.
