@@ -79,8 +79,8 @@ func credited(_ *world, x *executor) {
 	x.server.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurposeProbe, Entry: 7}
 }
 
-// stored makes objects that others wrote.
-func stored(objects ...client.Object) func(*world, *executor) {
+// othersWrote makes objects that others wrote.
+func othersWrote(objects ...client.Object) func(*world, *executor) {
 	return func(w *world, _ *executor) {
 		for _, o := range objects {
 			if err := w.api.Create(w.t.Context(), o); err != nil {
@@ -207,8 +207,8 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 		}, act(plan.ProveRest{Entry: 6}), "refused WipeUnproven", none(told)},
 
 		"Keep":                {nothingElse, act(keep), "done", inventory},
-		"Keep, what stands":   {both(stored(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}, Custody: &policyv1alpha1.Custody{ServerName: "a"}}), answers(errDown)), act(keep), "done", inventory},
-		"Keep, in conflict":   {both(stored(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}}), answers(errConflict)), act(keep), "waits LostRace", inventory},
+		"Keep, what stands":   {both(othersWrote(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}, Custody: &policyv1alpha1.Custody{ServerName: "a"}}), answers(errDown)), act(keep), "done", inventory},
+		"Keep, in conflict":   {both(othersWrote(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}}), answers(errConflict)), act(keep), "waits LostRace", inventory},
 		"Keep, refused":       {answers(errForbidden), act(keep), "refused WriteRefused", none(inventory)},
 		"Keep, unanswered":    {answers(errDown), act(keep), "broken", none(inventory)},
 		"Keep, unread":        {unread, act(keep), "broken", none(inventory)},
@@ -221,23 +221,23 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 		"Ignition": {nothingElse, act(ignition), "done", func(w *world, x *executor) bool {
 			return secret(w, x) && x.server.Status.Lifecycle.Credential.Entry == 7
 		}},
-		"Ignition, of another": {stored(&corev1.Secret{ObjectMeta: foreign()}), act(ignition), "refused BootConfigurationTaken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
+		"Ignition, of another": {othersWrote(&corev1.Secret{ObjectMeta: foreign()}), act(ignition), "refused BootConfigurationTaken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
 		"Ignition, refused":    {answers(errForbidden), act(ignition), "refused BootConfigurationRefused", func(w *world, x *executor) bool { return !secret(w, x) && x.server.Status.Lifecycle.Credential == nil }},
 		"Ignition, unanswered": {answers(errDown), act(ignition), "broken", func(_ *world, x *executor) bool { return x.server.Status.Lifecycle.Credential == nil }},
 
 		"AgentBoot": {credited, act(plan.AgentBoot{Agent: probe}), "done", func(w *world, x *executor) bool {
 			return boot(w, x) && x.seen.Memory.Credential(x.server, v1alpha1.ProbePurposeProbe) != nil
 		}},
-		"AgentBoot, in place of a former one": {both(credited, stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()})), act(plan.AgentBoot{Agent: probe}), "done",
+		"AgentBoot, in place of a former one": {both(credited, othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()})), act(plan.AgentBoot{Agent: probe}), "done",
 			func(w *world, _ *executor) bool {
 				b := &v1alpha1.ServerBootConfiguration{}
 				return exists(w, b, "metalaw-system", "a") && b.UID != "uid-made" && b.Annotations[v1alpha1.BootEntryAnnotation] == "7"
 			}},
-		"AgentBoot, of another": {both(credited, stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()})), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationTaken",
+		"AgentBoot, of another": {both(credited, othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()})), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationTaken",
 			func(_ *world, x *executor) bool { return x.seen.Memory.Minted == nil }},
 		"AgentBoot, refused":    {both(credited, answers(errForbidden)), act(plan.AgentBoot{Agent: probe}), "refused BootConfigurationRefused", none(boot)},
 		"AgentBoot, unanswered": {both(credited, answers(errDown)), act(plan.AgentBoot{Agent: probe}), "broken", none(boot)},
-		"MendIgnition": {both(credited, stored(&corev1.Secret{ObjectMeta: mine(), Data: map[string][]byte{boots.FormatKey: []byte("ignition"), boots.IgnitionKey: []byte("{}")}})),
+		"MendIgnition": {both(credited, othersWrote(&corev1.Secret{ObjectMeta: mine(), Data: map[string][]byte{boots.FormatKey: []byte("ignition"), boots.IgnitionKey: []byte("{}")}})),
 			act(plan.MendIgnition{Agent: probe}), "done", func(w *world, x *executor) bool {
 				s := &corev1.Secret{}
 				there := exists(w, s, "metalaw-system", "a")
@@ -245,14 +245,14 @@ func TestEachActIsDoneOrSaysWhyItIsNot(t *testing.T) {
 				return there && !named && x.seen.Memory.Minted != nil
 			}},
 		"MendIgnition, unread": {both(credited, unread), act(plan.MendIgnition{Agent: probe}), "broken", func(_ *world, x *executor) bool { return x.seen.Memory.Minted == nil }},
-		"DropAgentBoot": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}, &corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe}), "done",
+		"DropAgentBoot": {othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}, &corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe}), "done",
 			func(w *world, x *executor) bool { return !boot(w, x) && !secret(w, x) }},
-		"DropAgentBoot, whose configuration went": {stored(&corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done", none(secret)},
-		"DropAgentBoot, of another": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()}, &corev1.Secret{ObjectMeta: foreign()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done",
+		"DropAgentBoot, whose configuration went": {othersWrote(&corev1.Secret{ObjectMeta: mine()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done", none(secret)},
+		"DropAgentBoot, of another": {othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: foreign()}, &corev1.Secret{ObjectMeta: foreign()}), act(plan.DropAgentBoot{Agent: probe, Named: true}), "done",
 			func(w *world, x *executor) bool { return boot(w, x) && secret(w, x) }},
-		"DropAgentBoot, unanswered": {both(stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}), answers(errDown)), act(plan.DropAgentBoot{Agent: probe}), "broken", boot},
+		"DropAgentBoot, unanswered": {both(othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}), answers(errDown)), act(plan.DropAgentBoot{Agent: probe}), "broken", boot},
 		"OwnedBoot":                 {nothingElse, owned, "done", func(w *world, _ *executor) bool { return exists(w, &v1alpha1.ServerBootConfiguration{}, "shop", "web") }},
-		"OwnedBoot, of another": {stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", OwnerReferences: mine().OwnerReferences}}), owned,
+		"OwnedBoot, of another": {othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", OwnerReferences: mine().OwnerReferences}}), owned,
 			"refused BootConfigurationTaken", none(told)},
 		"OwnedBoot, refused":    {answers(errForbidden), owned, "refused BootConfigurationRefused", none(told)},
 		"OwnedBoot, unanswered": {answers(errDown), owned, "broken", none(told)},
@@ -345,13 +345,13 @@ func TestWhatFollowsAnActThatIsNotDoneIsNeitherDoneNorRecorded(t *testing.T) {
 		"a recheck":         {freezes, plan.Recheck{Actions: []fleet.Action{fleet.PowerOn}}, "waits Frozen"},
 		"a confirmation":    {moves, plan.Confirm{Action: fleet.Record}, "waits StaleRead"},
 		"a look at a claim": {func(w *world, _ *executor) { w.claims(v1alpha1.PowerOff) }, plan.ConfirmClaim{}, "waits StaleRead"},
-		"custody, in conflict": {both(stored(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}}), answers(errConflict)), keep,
+		"custody, in conflict": {both(othersWrote(&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID}}), answers(errConflict)), keep,
 			"waits LostRace"},
 		"custody, refused":  {answers(errForbidden), keep, "refused WriteRefused"},
 		"custody, unread":   {unread, keep, "broken"},
 		"an ignition":       {answers(errForbidden), plan.Ignition{Agent: probe, Config: metalprobe.Config{RegistryURL: "https://registry", ServerUUID: machineUUID, Purpose: metalprobe.PurposeProbe, Entry: 7}}, "refused BootConfigurationRefused"},
 		"a boot":            {both(credited, answers(errDown)), plan.AgentBoot{Agent: probe}, "broken"},
-		"a boot that stays": {both(stored(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}), answers(errDown)), plan.DropAgentBoot{Agent: probe}, "broken"},
+		"a boot that stays": {both(othersWrote(&v1alpha1.ServerBootConfiguration{ObjectMeta: mine()}), answers(errDown)), plan.DropAgentBoot{Agent: probe}, "broken"},
 		"a wipe that is not proven": {func(_ *world, x *executor) {
 			x.seen.Inventory = &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeVerified}}
 		}, plan.ProveRest{Entry: 6}, "refused WipeUnproven"},

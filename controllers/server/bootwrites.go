@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/plan"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -81,7 +82,7 @@ func done(err error) loop.Progress {
 
 // mendIgnition takes the format away that a manager before version 0.1 named.
 func (x *executor) mendIgnition(ctx context.Context, b boots.Agent) loop.Progress {
-	secret, err := find[corev1.Secret](ctx, x.Reader, x.Namespace, b.Name)
+	secret, err := stored.One[corev1.Secret](ctx, x.Reader, x.Namespace, b.Name)
 	if secret != nil && metav1.IsControlledBy(secret, x.server) {
 		err = client.IgnoreNotFound(x.dropFormat(ctx, secret))
 	}
@@ -120,7 +121,7 @@ func (x *executor) writeAgentBoot(ctx context.Context, b boots.Agent) loop.Progr
 			return x.minted()
 		}
 		if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
-			found, err = find[v1alpha1.ServerBootConfiguration](ctx, x.Reader, key.Namespace, key.Name)
+			found, err = stored.One[v1alpha1.ServerBootConfiguration](ctx, x.Reader, key.Namespace, key.Name)
 		}
 	}
 	if err != nil {
@@ -196,11 +197,11 @@ func (x *executor) delete(ctx context.Context, object client.Object) error {
 // findBoot reads a boot configuration past the cache if the cache shows one. If it shows none there may be one all the same:
 // then creating it fails.
 func (x *executor) findBoot(ctx context.Context, key client.ObjectKey) (*v1alpha1.ServerBootConfiguration, error) {
-	found, err := find[v1alpha1.ServerBootConfiguration](ctx, x.Client, key.Namespace, key.Name)
+	found, err := stored.One[v1alpha1.ServerBootConfiguration](ctx, x.Client, key.Namespace, key.Name)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return find[v1alpha1.ServerBootConfiguration](ctx, x.Reader, key.Namespace, key.Name)
+	return stored.One[v1alpha1.ServerBootConfiguration](ctx, x.Reader, key.Namespace, key.Name)
 }
 
 // followOwner takes the steps that bring the boot configuration of an owner to what the owner asks.
@@ -258,7 +259,7 @@ func (x *executor) createOwned(ctx context.Context, purpose string, owner client
 		err = x.create(ctx, owner, boot)
 	}
 	if apierrors.IsAlreadyExists(err) { // the cache did not show it yet
-		made, err = find[v1alpha1.ServerBootConfiguration](ctx, x.Reader, boot.Namespace, boot.Name)
+		made, err = stored.One[v1alpha1.ServerBootConfiguration](ctx, x.Reader, boot.Namespace, boot.Name)
 	}
 	if err != nil {
 		return nil, boots.Unwritten(err, boots.Configuration, boot.Namespace, boot.Name)

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -28,7 +27,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/internal/fieldindex"
-	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -36,7 +35,7 @@ import (
 func (v *scope) readObjects(ctx context.Context) (err error) {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
-		if v.seen.Claim, err = find[v1alpha1.ServerClaim](ctx, v.reader(operations.ByHand(s)), ref.Namespace, ref.Name); err != nil {
+		if v.seen.Claim, err = stored.One[v1alpha1.ServerClaim](ctx, v.reader(operations.ByHand(s)), ref.Namespace, ref.Name); err != nil {
 			return err
 		}
 	}
@@ -50,7 +49,7 @@ func (v *scope) readObjects(ctx context.Context) (err error) {
 		return err
 	}
 	if ref := s.Spec.ServerMaintenanceRef; ref != nil && s.Annotations[v1alpha1.MaintenanceUIDAnnotation] != "" {
-		if v.seen.Maintenance, err = find[v1alpha1.ServerMaintenance](ctx, v.Client, ref.Namespace, ref.Name); err != nil {
+		if v.seen.Maintenance, err = stored.One[v1alpha1.ServerMaintenance](ctx, v.Client, ref.Namespace, ref.Name); err != nil {
 			return err
 		}
 	}
@@ -81,28 +80,11 @@ func (v *scope) sight() {
 
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
 func (v *scope) readInventory(ctx context.Context) (*policyv1alpha1.ServerInventory, error) {
-	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
-		// The cache may not show a holder yet, nor a disk that was attested a moment ago, nor what was kept of a Server that
-		// was deleted a moment ago.
-		from := v.reader(operations.DeclaresClean(v.server) || operations.Asked(v.server) == v1alpha1.OperationAttestDisk ||
-			v.server.Status.Lifecycle == nil)
-		if inventory, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name); err != nil || inventory != nil {
-			return inventory, err
-		}
-	}
-	return nil, nil
-}
-
-// find reads an object; nil if there is none.
-func find[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, from client.Reader, namespace, name string) (P, error) {
-	object := P(new(T))
-	if err := from.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return object, nil
+	// The cache may not show a holder yet, nor a disk that was attested a moment ago, nor what was kept of a Server that was
+	// deleted a moment ago.
+	from := v.reader(operations.DeclaresClean(v.server) || operations.Asked(v.server) == v1alpha1.OperationAttestDisk ||
+		v.server.Status.Lifecycle == nil)
+	return stored.Inventory(ctx, from, v.server.Spec.SystemUUID)
 }
 
 // reader reads from the cache, or past it.
@@ -121,11 +103,11 @@ func (v *scope) readProof(ctx context.Context) error {
 		return nil
 	}
 	name := v.seen.Inventory.Name
-	inventory, err := find[policyv1alpha1.ServerInventory](ctx, v.Reader, "", name)
+	inventory, err := stored.One[policyv1alpha1.ServerInventory](ctx, v.Reader, "", name)
 	if err != nil || inventory == nil {
 		return behind("serverinventories", name, err)
 	}
-	server, err := find[v1alpha1.Server](ctx, v.Reader, "", v.server.Name)
+	server, err := stored.One[v1alpha1.Server](ctx, v.Reader, "", v.server.Name)
 	if err != nil || server == nil || server.ResourceVersion != v.server.ResourceVersion {
 		return behind("servers", v.server.Name, err)
 	}
@@ -161,7 +143,7 @@ func (v *scope) readHolder(ctx context.Context) (holder string, err error) {
 		return "", err
 	}
 	if ref := s.Spec.ServerClaimRef; ref != nil {
-		claim, err := find[v1alpha1.ServerClaim](ctx, v.Reader, ref.Namespace, ref.Name)
+		claim, err := stored.One[v1alpha1.ServerClaim](ctx, v.Reader, ref.Namespace, ref.Name)
 		if err != nil {
 			return "", err
 		}
@@ -187,7 +169,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 	if ref == nil {
 		return nil
 	}
-	boot, err := find[v1alpha1.ServerBootConfiguration](ctx, v.Client, ref.Namespace, ref.Name)
+	boot, err := stored.One[v1alpha1.ServerBootConfiguration](ctx, v.Client, ref.Namespace, ref.Name)
 	if err != nil || boot == nil || !boot.DeletionTimestamp.IsZero() {
 		return err
 	}
@@ -259,7 +241,7 @@ func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
 	switch {
 	case s.Spec.BMCRef != nil:
 		var err error
-		if bmc, err = find[v1alpha1.BMC](ctx, v.Client, "", s.Spec.BMCRef.Name); err != nil {
+		if bmc, err = stored.One[v1alpha1.BMC](ctx, v.Client, "", s.Spec.BMCRef.Name); err != nil {
 			return hardware.Target{}, err
 		}
 		if bmc == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/seen"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/restored"
+	"github.com/metalaw/metalaw/internal/stored"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -177,7 +178,7 @@ func (d decided) held(verdict fleet.Verdict, err error) error {
 // look names the first thing that is stored otherwise than the decision took it to be, empty where there is none, and gives
 // the server as it is stored; nil where it is gone or cannot be read.
 func (d decided) look(ctx context.Context) (now *v1alpha1.Server, stale string, err error) {
-	now, err = find[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
+	now, err = stored.One[v1alpha1.Server](ctx, d.Reader, "", d.server.Name)
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -209,7 +210,7 @@ func (d decided) bmcHolds(ctx context.Context) (string, error) {
 	if d.server.Spec.BMCRef == nil {
 		return "", nil
 	}
-	bmc, err := find[v1alpha1.BMC](ctx, d.Reader, "", d.server.Spec.BMCRef.Name)
+	bmc, err := stored.One[v1alpha1.BMC](ctx, d.Reader, "", d.server.Spec.BMCRef.Name)
 	if bmc != nil && v1alpha1.IgnoresChildren(bmc) { // without the object nothing can be asked of the BMC
 		return "the ignore annotation of its BMC", nil
 	}
@@ -245,7 +246,7 @@ func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInvent
 	}
 	from := d.Reader
 	for _, name := range names {
-		if now, err := find[policyv1alpha1.ServerInventory](ctx, from, "", name); err != nil || now != nil {
+		if now, err := stored.One[policyv1alpha1.ServerInventory](ctx, from, "", name); err != nil || now != nil {
 			return now, err
 		}
 		from = d.Client
@@ -261,7 +262,7 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 	case ref == nil:
 		return "", nil
 	}
-	now, err := find[v1alpha1.ServerClaim](ctx, d.Reader, ref.Namespace, ref.Name)
+	now, err := stored.One[v1alpha1.ServerClaim](ctx, d.Reader, ref.Namespace, ref.Name)
 	if err != nil || !recheck.ClaimDiffers(was, now, d.server) {
 		return "", err
 	}
@@ -275,7 +276,7 @@ func (d decided) maintenanceDiffers(ctx context.Context) (string, error) {
 	if was == nil {
 		return "", nil
 	}
-	now, err := find[v1alpha1.ServerMaintenance](ctx, d.Reader, was.Namespace, was.Name)
+	now, err := stored.One[v1alpha1.ServerMaintenance](ctx, d.Reader, was.Namespace, was.Name)
 	if err != nil || !recheck.MaintenanceDiffers(was, now, d.server.Name) {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/internal/mergepatch"
+	"github.com/metalaw/metalaw/internal/stored"
 )
 
 // writeInventory changes what is kept of the machine.
@@ -50,5 +51,5 @@ func (x *executor) storedInventory(ctx context.Context) (*policyv1alpha1.ServerI
 	if x.seen.Inventory != nil {
 		name = x.seen.Inventory.Name
 	}
-	return find[policyv1alpha1.ServerInventory](ctx, x.Reader, "", name)
+	return stored.One[policyv1alpha1.ServerInventory](ctx, x.Reader, "", name)
 }
